@@ -1,0 +1,5 @@
+package main
+
+import "context"
+
+func runDemo(context.Context) error { return nil }

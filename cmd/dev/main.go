@@ -1,0 +1,36 @@
+// Command dev runs the whole service in one process on an embedded PostgreSQL, for local work (make run), and tells
+// its story (make demo). It is not for production: cmd/api and cmd/worker are.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"example.com/orders/internal/boot"
+)
+
+const usage = `usage: dev run|demo
+
+  run   the whole service, until Ctrl-C
+  demo  the tour: every promise of the service, shown and checked; ends by itself`
+
+func main() { boot.Main(run) }
+
+func run(ctx context.Context, log *slog.Logger) error {
+	command := ""
+	if len(os.Args) == 2 {
+		command = os.Args[1]
+	}
+	switch command {
+	case "run":
+		return runService(ctx, log)
+	case "demo":
+		return runDemo(ctx)
+	case "worker": // the demo's child process, which it kills
+		return runWorker(ctx, log)
+	default:
+		return fmt.Errorf("%s", usage)
+	}
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/orders/internal/boot"
+	"example.com/orders/internal/embeddedpg"
+	"example.com/orders/internal/infra/config"
+	"example.com/orders/internal/sandbox"
+	"example.com/orders/migrations"
+)
+
+const (
+	dataDir  = ".data"
+	audience = "orders-api"
+	// stopWait bounds how long each part may take to stop.
+	stopWait = 15 * time.Second
+)
+
+// stack is the parts that run beside the worker. Each start function adds what it started; stop undoes them in
+// reverse.
+type stack struct {
+	env   map[string]string // what the parts are configured with, beneath the real environment
+	log   *slog.Logger
+	notes io.Writer
+	stops []func(context.Context) error
+}
+
+func (s *stack) stop() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopWait)
+	defer cancel()
+	var err error
+	for i := len(s.stops) - 1; i >= 0; i-- {
+		err = errors.Join(err, s.stops[i](ctx))
+	}
+	return err
+}
+
+// lookup finds a variable in the environment, and else what this stack has set for its parts.
+func (s *stack) lookup(name string) (string, bool) {
+	if v, ok := os.LookupEnv(name); ok && v != "" {
+		return v, true
+	}
+	v, ok := s.env[name]
+	return v, ok
+}
+
+// startDatabase uses DATABASE_URL, or starts an embedded PostgreSQL in dir (empty: a throw-away one). It migrates and
+// seeds the database.
+func (s *stack) startDatabase(ctx context.Context, dir string) error {
+	if _, ok := s.lookup("DATABASE_URL"); !ok {
+		server, err := embeddedpg.Start(ctx, embeddedpg.Options{DataDir: dir, Durable: dir != "", Log: s.notes})
+		if err != nil {
+			return fmt.Errorf("embedded PostgreSQL: %w", err)
+		}
+		s.stops = append(s.stops, func(context.Context) error { return server.Stop() })
+		s.env["DATABASE_URL"] = server.URL("postgres")
+	}
+	url, _ := s.lookup("DATABASE_URL")
+	pool, err := pgxpool.New(ctx, url)
+	if err != nil {
+		return errors.New("DATABASE_URL cannot be parsed")
+	}
+	defer pool.Close()
+	if err := migrations.Up(ctx, pool); err != nil {
+		return err
+	}
+	return s.seed(ctx)
+}
+
+func (s *stack) startSandbox(ctx context.Context, addr, stateFile string) (*sandbox.Server, error) {
+	// The issuer's name stays the same when the sandbox moves to another port, so that old tokens stay valid.
+	issuer, _ := s.lookup("AUTH_ISSUER")
+	server, err := sandbox.Listen(ctx, sandbox.Settings{Addr: addr, Config: sandbox.Config{
+		Issuer: issuer, Audience: audience, StateFile: stateFile, Log: s.log,
+	}})
+	if err != nil {
+		return nil, err
+	}
+	serve, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(serve) }()
+	s.stops = append(s.stops, func(context.Context) error { cancel(); return <-done })
+	s.env["AUTH_JWKS_URL"] = server.URL() + "/.well-known/jwks.json"
+	s.env["STRIPE_BASE_URL"] = server.URL()
+	s.env["STRIPE_API_KEY"] = "sk_test_sandbox"
+	return server, nil
+}
+
+func (s *stack) startAPI(ctx context.Context) (*boot.API, error) {
+	c, err := config.LoadAPI(s.lookup)
+	if err != nil {
+		return nil, err
+	}
+	api, err := boot.StartAPI(ctx, c, s.log)
+	if err != nil {
+		return nil, err
+	}
+	s.stops = append(s.stops, api.Stop)
+	return api, nil
+}
+
+func (s *stack) startWorker(ctx context.Context) error {
+	c, err := config.LoadWorker(s.lookup)
+	if err != nil {
+		return err
+	}
+	worker, err := boot.StartWorker(ctx, c, s.log)
+	if err != nil {
+		return err
+	}
+	s.stops = append(s.stops, worker.Stop)
+	return nil
+}
+
+// runWorker is the worker as a process of its own, configured by its environment.
+func runWorker(ctx context.Context, log *slog.Logger) error {
+	s := &stack{log: log}
+	if err := s.startWorker(ctx); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return s.stop()
+}
+
+func dataPath(name string) string {
+	path, err := filepath.Abs(filepath.Join(dataDir, name))
+	if err != nil {
+		return filepath.Join(dataDir, name)
+	}
+	return path
+}

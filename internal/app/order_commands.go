@@ -1,0 +1,156 @@
+package app
+
+import (
+	"context"
+
+	"example.com/orders/internal/domain"
+)
+
+// ChangeAddressInput sends an order's parcel elsewhere.
+type ChangeAddressInput struct {
+	OrderID  domain.OrderID
+	Expected Expected
+	Address  domain.Address
+}
+
+func (in ChangeAddressInput) validate() error {
+	var v domain.Violations
+	in.Address.Check(&v, "")
+	return v.Err()
+}
+
+// ChangeShippingAddress conflicts with ship-order and with itself, so the caller must have seen the stored version.
+func (s *Service) ChangeShippingAddress(ctx context.Context, a Actor, in ChangeAddressInput) (domain.OrderState, error) {
+	return run(ctx, s, Command[domain.OrderState]{
+		UseCase:  UseCaseChangeAddress,
+		Actor:    a,
+		Validate: in.validate,
+		Target:   ownOrder(a, UseCaseChangeAddress, in.OrderID),
+		Handle: func(ctx context.Context, tx Tx) (domain.OrderState, error) {
+			return changeOrder(ctx, tx, OrderRef{a.Tenant, in.OrderID}, in.Expected, func(o *domain.Order) error {
+				return o.ChangeAddress(in.Address, s.now())
+			})
+		},
+	})
+}
+
+// changeOrder is the one way in which a caller's version meets an order: locked, compared, changed, saved.
+func changeOrder(
+	ctx context.Context, tx Tx, ref OrderRef, expected Expected, change func(*domain.Order) error,
+) (domain.OrderState, error) {
+	order, err := tx.Orders().ForUpdate(ctx, ref.Tenant, ref.OrderID)
+	if err != nil {
+		return domain.OrderState{}, err
+	}
+	if err := expected.check(order.State().Version); err != nil {
+		return domain.OrderState{}, err
+	}
+	if err := change(order); err != nil {
+		return domain.OrderState{}, err
+	}
+	if err := tx.Orders().Save(ctx, order); err != nil {
+		return domain.OrderState{}, err
+	}
+	return order.State(), nil
+}
+
+// ShipOrderInput notes that an order's parcel left.
+type ShipOrderInput struct {
+	OrderID        domain.OrderID
+	Expected       Expected
+	Carrier        string
+	TrackingNumber string
+}
+
+func (in ShipOrderInput) validate() error {
+	var v domain.Violations
+	domain.Shipment{Carrier: in.Carrier, TrackingNumber: in.TrackingNumber}.Check(&v)
+	return v.Err()
+}
+
+// ShipOrder conflicts with change-shipping-address and cancel-order. It reads the payment under its lock, since a
+// parcel leaves only once it is paid.
+func (s *Service) ShipOrder(ctx context.Context, a Actor, in ShipOrderInput) (domain.OrderState, error) {
+	ref := OrderRef{a.Tenant, in.OrderID}
+	return run(ctx, s, Command[domain.OrderState]{
+		UseCase:  UseCaseShipOrder,
+		Actor:    a,
+		Validate: in.validate,
+		Target:   ownOrder(a, UseCaseShipOrder, in.OrderID),
+		Handle: func(ctx context.Context, tx Tx) (domain.OrderState, error) {
+			return changeOrder(ctx, tx, ref, in.Expected, func(o *domain.Order) error {
+				payment, err := tx.Payments().ForUpdate(ctx, a.Tenant, in.OrderID)
+				if err != nil {
+					return err
+				}
+				return o.Ship(domain.Shipment{
+					Carrier: in.Carrier, TrackingNumber: in.TrackingNumber, ShippedAt: s.now(),
+				}, payment.State().Status)
+			})
+		},
+	})
+}
+
+// CancelOrderInput ends an order before it leaves. Its JSON is part of the canonical input of the fingerprint: the
+// expected version is in it, so the same key with another If-Match is another request.
+type CancelOrderInput struct {
+	OrderID  domain.OrderID `json:"-"` // part of the route
+	Expected Expected       `json:"expected"`
+	Reason   string         `json:"reason,omitzero"`
+}
+
+func (in CancelOrderInput) validate() error {
+	var v domain.Violations
+	domain.CheckReason(&v, in.Reason)
+	return v.Err()
+}
+
+// CancelOrder conflicts with ship-order. Its stock returns at once; its money returns through the outbox: what was
+// charged is refunded, and a charge that nobody has asked for yet never happens. While a charge is under way its
+// outcome is awaited, and charge-order refunds it.
+func (s *Service) CancelOrder(ctx context.Context, a Actor, k Keyed[domain.OrderState], in CancelOrderInput) (Outcome, error) {
+	return runKeyed(ctx, s, Command[domain.OrderState]{
+		UseCase:  UseCaseCancelOrder,
+		Actor:    a,
+		Validate: in.validate,
+		Target:   ownOrder(a, UseCaseCancelOrder, in.OrderID),
+		Handle: func(ctx context.Context, tx Tx) (domain.OrderState, error) {
+			return s.cancelOrder(ctx, tx, OrderRef{a.Tenant, in.OrderID}, in)
+		},
+		Retry: &Retry[domain.OrderState]{Key: k.Key, Route: k.Route, Input: in, Render: k.Render},
+	})
+}
+
+func (s *Service) cancelOrder(ctx context.Context, tx Tx, ref OrderRef, in CancelOrderInput) (domain.OrderState, error) {
+	now := s.now()
+	order, err := changeOrder(ctx, tx, ref, in.Expected, func(o *domain.Order) error {
+		return o.Cancel(domain.Cancellation{Reason: in.Reason, CancelledAt: now})
+	})
+	if err != nil {
+		return domain.OrderState{}, err
+	}
+	if err := s.releasePayment(ctx, tx, ref, in.Reason); err != nil {
+		return domain.OrderState{}, err
+	}
+	return order, s.moveStock(ctx, tx, order, (*domain.Stock).Return)
+}
+
+// releasePayment does to the payment of a cancelled order what its state asks for.
+func (s *Service) releasePayment(ctx context.Context, tx Tx, ref OrderRef, reason string) error {
+	payment, err := tx.Payments().ForUpdate(ctx, ref.Tenant, ref.OrderID)
+	if err != nil {
+		return err
+	}
+	switch p := payment.State(); {
+	case p.Status == domain.PaymentSucceeded:
+		err = s.refundBalance(ctx, tx, payment, reason)
+	case p.Status == domain.PaymentPending && p.AttemptedAt.IsZero():
+		err = payment.Cancel(s.now())
+	default: // in flight, unresolved: whoever learns of a charge refunds it
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return tx.Payments().Save(ctx, payment)
+}

@@ -1,0 +1,77 @@
+package app
+
+import (
+	"context"
+
+	"example.com/orders/internal/domain"
+)
+
+// PlaceOrderInput is what a customer asks for. Its JSON is the canonical input of the fingerprint.
+type PlaceOrderInput struct {
+	Currency      string          `json:"currency"`
+	Lines         []domain.Wanted `json:"lines"`
+	Address       domain.Address  `json:"shipping_address"`
+	PaymentMethod string          `json:"payment_method"`
+}
+
+func (in PlaceOrderInput) validate() error {
+	var v domain.Violations
+	if !domain.ValidCurrency(in.Currency) {
+		v.Add("currency", "pattern", "is not an ISO 4217 code")
+	}
+	domain.CheckWanted(&v, in.Lines)
+	in.Address.Check(&v, "shipping_address/")
+	if !domain.ValidPaymentMethod(in.PaymentMethod) {
+		v.Add("payment_method", "pattern", "is not a payment method's token")
+	}
+	return v.Err()
+}
+
+// Keyed is what a command with a client key carries beside its input.
+type Keyed[R any] struct {
+	Key    string
+	Route  string
+	Render func(R) (Reply, error)
+}
+
+// PlaceOrder reserves stock, stores the order with its pending payment, and leaves a charge-order job in the outbox:
+// all in one transaction.
+func (s *Service) PlaceOrder(ctx context.Context, a Actor, k Keyed[domain.OrderState], in PlaceOrderInput) (Outcome, error) {
+	return runKeyed(ctx, s, Command[domain.OrderState]{
+		UseCase:  UseCasePlaceOrder,
+		Actor:    a,
+		Validate: in.validate,
+		Handle: func(ctx context.Context, tx Tx) (domain.OrderState, error) {
+			return s.placeOrder(ctx, tx, a, in)
+		},
+		Retry: &Retry[domain.OrderState]{Key: k.Key, Route: k.Route, Input: in, Render: k.Render},
+	})
+}
+
+func (s *Service) placeOrder(ctx context.Context, tx Tx, a Actor, in PlaceOrderInput) (domain.OrderState, error) {
+	sums := domain.SumBySKU(in.Lines)
+	catalogue, err := tx.Products().BySKU(ctx, a.Tenant, skus(sums))
+	if err != nil {
+		return domain.OrderState{}, err
+	}
+	order, err := domain.PlaceOrder(domain.NewOrder{
+		Tenant: a.Tenant, ID: s.newID(), Customer: a.ID, Currency: in.Currency, Wanted: in.Lines,
+		Address: in.Address, At: s.now(),
+	}, catalogue)
+	if err != nil {
+		return domain.OrderState{}, err
+	}
+	if err := s.moveStock(ctx, tx, order.State(), (*domain.Stock).Reserve); err != nil {
+		return domain.OrderState{}, err
+	}
+	if err := tx.Orders().Add(ctx, order); err != nil {
+		return domain.OrderState{}, err
+	}
+	if err := tx.Payments().Add(ctx, domain.NewPayment(order.State(), in.PaymentMethod)); err != nil {
+		return domain.OrderState{}, err
+	}
+	if err := tx.Outbox().ChargeOrder(ctx, OrderRef{a.Tenant, order.State().ID}); err != nil {
+		return domain.OrderState{}, err
+	}
+	return order.State(), nil
+}

@@ -1,0 +1,119 @@
+// Package boot wires the processes together, so that cmd/api, cmd/worker, cmd/dev and the tests all run the same
+// thing. There is no container and no registry: each function builds what it needs, in order, and Stop undoes it.
+package boot
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
+
+	"example.com/orders/internal/app"
+	"example.com/orders/internal/httpapi"
+	"example.com/orders/internal/infra/config"
+	"example.com/orders/internal/infra/outbox"
+	"example.com/orders/internal/infra/postgres"
+)
+
+// API is a running API process.
+type API struct {
+	server   *http.Server
+	listener net.Listener
+	pool     *pgxpool.Pool
+	stopKeys context.CancelFunc
+	failed   chan error
+}
+
+// StartAPI starts the API and returns once it listens.
+func StartAPI(ctx context.Context, c config.API, log *slog.Logger) (*API, error) {
+	pool, err := postgres.Open(ctx, c.Database, "orders-api")
+	if err != nil {
+		return nil, err
+	}
+	a := &API{pool: pool, failed: make(chan error, 1)}
+	if err := a.start(ctx, c, log); err != nil {
+		a.close()
+		return nil, err
+	}
+	return a, nil
+}
+
+func (a *API) start(ctx context.Context, c config.API, log *slog.Logger) error {
+	enqueuer, err := outbox.NewEnqueuer(log)
+	if err != nil {
+		return err
+	}
+	store := postgres.NewStore(a.pool, enqueuer.In, storeSettings(c.Database, c.KeyWait))
+	service := app.New(store, postgres.NewReader(store), nil, app.Settings{KeyRetention: c.KeyRetention}, time.Now)
+	keys, stopKeys := context.WithCancel(context.WithoutCancel(ctx)) // fetched for as long as requests are served
+	a.stopKeys = stopKeys
+	auth, err := httpapi.NewJWTAuthenticator(keys, httpapi.JWTConfig{
+		Issuer: c.AuthIssuer, Audience: c.AuthAudience, JWKSURL: c.AuthJWKSURL,
+	})
+	if err != nil {
+		return fmt.Errorf("AUTH_JWKS_URL: %w", err)
+	}
+	handler, err := httpapi.New(service, auth, log)
+	if err != nil {
+		return err
+	}
+	if a.listener, err = net.Listen("tcp", c.Addr); err != nil {
+		return fmt.Errorf("API_ADDR: %w", err)
+	}
+	a.server = newServer(otelhttp.NewHandler(handler, "api"), c.RequestTimeout)
+	go func() { a.failed <- a.server.Serve(a.listener) }()
+	return nil
+}
+
+func storeSettings(c config.Database, keyWait time.Duration) postgres.Settings {
+	return postgres.Settings{KeyWait: keyWait, LockTimeout: c.LockTimeout, AcquireTimeout: c.AcquireTimeout}
+}
+
+// newServer bounds what a client can hold: headers, body and answer each have their time.
+func newServer(handler http.Handler, limit time.Duration) *http.Server {
+	return &http.Server{
+		Handler:           withDeadline(handler, limit),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       15 * time.Second,
+		WriteTimeout:      limit + 5*time.Second, // after the deadline there is still time for the problem
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    32 << 10,
+	}
+}
+
+// withDeadline ends the work of a request after limit; what it could not finish answers try_again.
+func withDeadline(next http.Handler, limit time.Duration) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), limit)
+		defer cancel()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// URL is where the API answers.
+func (a *API) URL() string { return "http://" + a.listener.Addr().String() }
+
+// Failed receives the error of a server that ended by itself.
+func (a *API) Failed() <-chan error { return a.failed }
+
+// Stop stops accepting, lets requests in flight finish until ctx ends, and closes the pool last.
+func (a *API) Stop(ctx context.Context) error {
+	err := a.server.Shutdown(ctx)
+	if err != nil {
+		_ = a.server.Close()
+	}
+	a.close()
+	return err
+}
+
+func (a *API) close() {
+	if a.stopKeys != nil {
+		a.stopKeys()
+	}
+	a.pool.Close()
+}

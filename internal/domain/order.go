@@ -1,0 +1,209 @@
+package domain
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// OrderStatus is the state of an order; transitions.go lists which changes exist.
+type OrderStatus string
+
+// The states of an order.
+const (
+	OrderOpen      OrderStatus = "open"
+	OrderShipped   OrderStatus = "shipped"
+	OrderCancelled OrderStatus = "cancelled"
+)
+
+// ReasonPaymentFailed is the cancellation reason of an order whose charge was declined.
+const ReasonPaymentFailed = "payment_failed"
+
+// Bounds of an order.
+const (
+	MaxLines    = 100
+	MaxQuantity = 10_000
+	maxReason   = 500
+)
+
+// OrderID names an order within its tenant.
+type OrderID = uuid.UUID
+
+// Order is what a customer bought and where it goes. The payment is an aggregate of its own, so that the provider's
+// answer and refunds never make a customer's version of the order stale.
+type Order struct{ s OrderState }
+
+// OrderState is an order's fields, for storing and showing it.
+type OrderState struct {
+	Tenant       string
+	ID           OrderID
+	Customer     string // the actor that placed it
+	Status       OrderStatus
+	Lines        []Line
+	Total        Money
+	Address      Address
+	Shipment     *Shipment
+	Cancellation *Cancellation
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
+	Version      int64
+}
+
+// Line is one sku of an order, with the name and the price that the catalogue had when it was placed.
+type Line struct {
+	SKU       string
+	Name      string
+	Quantity  int64
+	UnitPrice Money
+}
+
+// Shipment says how the parcel left.
+type Shipment struct {
+	Carrier        string
+	TrackingNumber string
+	ShippedAt      time.Time
+}
+
+// Cancellation says why and when an order ended unshipped.
+type Cancellation struct {
+	Reason      string
+	CancelledAt time.Time
+}
+
+// Wanted is one line of an order that is being placed: a sku and how many of it.
+type Wanted struct {
+	SKU      string `json:"sku"`
+	Quantity int64  `json:"quantity"`
+}
+
+// CheckWanted adds what is wrong with the wanted lines to v.
+func CheckWanted(v *Violations, lines []Wanted) {
+	if len(lines) < 1 || len(lines) > MaxLines {
+		v.Add("lines", "length", "must hold 1 to 100 lines")
+	}
+	for i, l := range lines {
+		at := "lines/" + strconv.Itoa(i) + "/"
+		if !ValidSKU(l.SKU) {
+			v.Add(at+"sku", "pattern", "is not a sku")
+		}
+		if l.Quantity < 1 || l.Quantity > MaxQuantity {
+			v.Add(at+"quantity", "range", "must be 1 to 10000")
+		}
+	}
+}
+
+// NewOrder is what PlaceOrder needs to know.
+type NewOrder struct {
+	Tenant   string
+	ID       OrderID
+	Customer string
+	Currency string
+	Wanted   []Wanted
+	Address  Address
+	At       time.Time
+}
+
+// PlaceOrder makes an open order of the wanted lines at the catalogue's prices; a price is never the caller's.
+// It refuses with product_unavailable, currency_mismatch or, for a total beyond int64, validation_failed.
+func PlaceOrder(n NewOrder, catalogue map[string]ProductState) (*Order, error) {
+	total := Money{Currency: n.Currency}
+	lines := make([]Line, 0, len(n.Wanted))
+	for _, w := range n.Wanted {
+		p, ok := catalogue[w.SKU]
+		if !ok || !p.Details.Active {
+			return nil, Refuse(CodeProductUnavailable, "The product "+w.SKU+" is not for sale.")
+		}
+		if p.Details.Price.Currency != n.Currency {
+			return nil, Refuse(CodeCurrencyMismatch, "The product "+w.SKU+" is not sold in "+n.Currency+".")
+		}
+		sum, err := p.Details.Price.Times(w.Quantity)
+		if err == nil {
+			total, err = total.Add(sum)
+		}
+		if err != nil {
+			return nil, Violations{{"lines", "range", "the total is too large"}}.Err()
+		}
+		lines = append(lines, Line{SKU: w.SKU, Name: p.Details.Name, Quantity: w.Quantity, UnitPrice: p.Details.Price})
+	}
+	return &Order{OrderState{
+		Tenant: n.Tenant, ID: n.ID, Customer: n.Customer, Status: OrderOpen, Lines: lines, Total: total,
+		Address: n.Address, CreatedAt: n.At, UpdatedAt: n.At,
+	}}, nil
+}
+
+// RestoreOrder rebuilds an order from storage.
+func RestoreOrder(s OrderState) *Order { return &Order{s} }
+
+// State returns the order's fields.
+func (o *Order) State() OrderState { return o.s }
+
+// Stored notes the version that the store gave the order.
+func (o *Order) Stored(version int64) { o.s.Version = version }
+
+// ChangeAddress sends the parcel elsewhere while it has not left: else address_not_changeable.
+func (o *Order) ChangeAddress(to Address, at time.Time) error {
+	if err := o.s.Status.allows(ActionChangeAddress); err != nil {
+		return err
+	}
+	o.s.Address, o.s.UpdatedAt = to, at
+	return nil
+}
+
+// Ship notes that the parcel left. It refuses with order_not_shippable, or with payment_not_settled while the charge
+// has not succeeded.
+func (o *Order) Ship(s Shipment, payment PaymentStatus) error {
+	if err := o.s.Status.allows(ActionShip); err != nil {
+		return err
+	}
+	if payment != PaymentSucceeded {
+		return Refuse(CodePaymentNotSettled, "The order's payment has not succeeded.")
+	}
+	o.s.Status, o.s.Shipment, o.s.UpdatedAt = OrderShipped, &s, s.ShippedAt
+	return nil
+}
+
+// Cancel ends an order that has not left: else order_not_cancellable. The caller returns its Sold units to stock.
+func (o *Order) Cancel(c Cancellation) error {
+	if err := o.s.Status.allows(ActionCancel); err != nil {
+		return err
+	}
+	o.s.Status, o.s.Cancellation, o.s.UpdatedAt = OrderCancelled, &c, c.CancelledAt
+	return nil
+}
+
+// Sold is how many units of each sku the order holds, in ascending order of sku: the order in which stock is locked.
+func (o *Order) Sold() []Wanted {
+	wanted := make([]Wanted, len(o.s.Lines))
+	for i, l := range o.s.Lines {
+		wanted[i] = Wanted{l.SKU, l.Quantity}
+	}
+	return SumBySKU(wanted)
+}
+
+// SumBySKU adds up the quantities of each sku and sorts by sku (bytewise), so that two orders with crossed lines
+// lock their stock in the same order and never deadlock.
+func SumBySKU(lines []Wanted) []Wanted {
+	sorted := slices.Clone(lines)
+	slices.SortFunc(sorted, func(a, b Wanted) int { return strings.Compare(a.SKU, b.SKU) })
+	sums := sorted[:0]
+	for _, l := range sorted {
+		if n := len(sums); n > 0 && sums[n-1].SKU == l.SKU {
+			sums[n-1].Quantity += l.Quantity
+			continue
+		}
+		sums = append(sums, l)
+	}
+	return sums
+}
+
+// CheckReason adds what is wrong with an optional reason to v.
+func CheckReason(v *Violations, reason string) { checkText(v, "reason", reason, 0, maxReason) }
+
+// Check adds what is wrong with the shipment to v.
+func (s Shipment) Check(v *Violations) {
+	checkText(v, "carrier", s.Carrier, 1, 100)
+	checkText(v, "tracking_number", s.TrackingNumber, 1, 100)
+}

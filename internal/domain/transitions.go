@@ -1,0 +1,52 @@
+package domain
+
+// Action is something that can be asked of an order.
+type Action string
+
+// The actions on an order.
+const (
+	ActionChangeAddress Action = "change-shipping-address"
+	ActionShip          Action = "ship-order"
+	ActionCancel        Action = "cancel-order"
+)
+
+// orderTransitions is the state machine of an order: the state after each action, by the state before. What is not
+// listed does not exist. docs/state-machines.md shows the same table, and a test compares the two.
+func orderTransitions() map[OrderStatus]map[Action]OrderStatus {
+	return map[OrderStatus]map[Action]OrderStatus{
+		OrderOpen: {
+			ActionChangeAddress: OrderOpen,
+			ActionShip:          OrderShipped,
+			ActionCancel:        OrderCancelled,
+		},
+		OrderShipped:   {},
+		OrderCancelled: {},
+	}
+}
+
+// allows is nil where the state machine has the action, or else the action's own refusal.
+func (s OrderStatus) allows(a Action) error {
+	if _, ok := orderTransitions()[s][a]; ok {
+		return nil
+	}
+	switch a {
+	case ActionShip:
+		return Refuse(CodeOrderNotShippable, "The order is "+string(s)+" and cannot be shipped.")
+	case ActionCancel:
+		return Refuse(CodeOrderNotCancellable, "The order is "+string(s)+" and cannot be cancelled.")
+	default:
+		return Refuse(CodeAddressNotChangeable, "The order is "+string(s)+"; its address can no longer change.")
+	}
+}
+
+// paymentTransitions is the state machine of a payment: which states may follow each. An unresolved payment is one
+// whose outcome nobody knows yet, so everything that can follow a pending one can follow it too.
+func paymentTransitions() map[PaymentStatus][]PaymentStatus {
+	return map[PaymentStatus][]PaymentStatus{
+		PaymentPending:    {PaymentSucceeded, PaymentFailed, PaymentUnresolved, PaymentCanceled},
+		PaymentUnresolved: {PaymentSucceeded, PaymentFailed, PaymentCanceled},
+		PaymentSucceeded:  {},
+		PaymentFailed:     {},
+		PaymentCanceled:   {},
+	}
+}

@@ -1,0 +1,57 @@
+package httpapi
+
+import (
+	"net/http"
+	"strings"
+)
+
+// The header names that the contract uses.
+const (
+	headerIdempotencyKey     = "Idempotency-Key"
+	headerIdempotentReplayed = "Idempotent-Replayed"
+	headerIfMatch            = "If-Match"
+	headerIfNoneMatch        = "If-None-Match"
+	maxKey                   = 255
+)
+
+// checkHeaders checks the client key and the preconditions, which have problem codes of their own, before the
+// generated code sees them. Several lines of a list header count as one list (RFC 9110, section 5.3).
+func checkHeaders(_ http.ResponseWriter, r *http.Request) (*http.Request, error) {
+	op := operationOf(r.Context())
+	if op.keyed {
+		if err := checkKey(r.Header.Values(headerIdempotencyKey)); err != nil {
+			return r, err
+		}
+	}
+	for _, name := range []string{headerIfMatch, headerIfNoneMatch} {
+		if lines := r.Header.Values(name); len(lines) > 1 {
+			r.Header.Set(name, strings.Join(lines, ", "))
+		}
+	}
+	if op.versioned && strings.TrimSpace(r.Header.Get(headerIfMatch)) == "" {
+		return r, errPreconditionRequired
+	}
+	for _, name := range []string{headerIfMatch, headerIfNoneMatch} {
+		if _, err := parseTags(r.Header.Get(name)); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// checkKey asks for one line of 1 to 255 visible ASCII characters.
+func checkKey(lines []string) error {
+	if len(lines) == 0 {
+		return errKeyRequired
+	}
+	key := lines[0]
+	if len(lines) > 1 || len(key) < 1 || len(key) > maxKey {
+		return errKeyInvalid
+	}
+	for i := range len(key) {
+		if key[i] < 0x21 || key[i] > 0x7e {
+			return errKeyInvalid
+		}
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/go-chi/chi/v5"
+
+	"example.com/orders/internal/httpapi/openapi"
+)
+
+// operation is what the boundary enforces of one operation, read from the contract.
+type operation struct {
+	id         string
+	scope      string
+	keyed      bool // Idempotency-Key is required
+	versioned  bool // If-Match is required
+	parameters openapi3.Parameters
+	body       *openapi3.Schema // nil: no body is read
+}
+
+// operations finds an operation by its method and path template.
+type operations map[string]operation
+
+func loadOperations() (operations, error) {
+	spec, err := openapi.GetSpec()
+	if err != nil {
+		return nil, err
+	}
+	all := operations{}
+	for template, item := range spec.Paths.Map() {
+		for method, o := range item.Operations() {
+			op, err := newOperation(o, item.Parameters)
+			if err != nil {
+				return nil, fmt.Errorf("%s %s: %w", method, template, err)
+			}
+			all[method+" "+template] = op
+		}
+	}
+	return all, nil
+}
+
+func newOperation(o *openapi3.Operation, shared openapi3.Parameters) (operation, error) {
+	op := operation{id: o.OperationID, parameters: append(append(openapi3.Parameters{}, shared...), o.Parameters...)}
+	if o.Security == nil || len(*o.Security) != 1 {
+		return op, fmt.Errorf("operation %s: want one security requirement", o.OperationID)
+	}
+	for _, scopes := range (*o.Security)[0] {
+		if len(scopes) != 1 {
+			return op, fmt.Errorf("operation %s: want one scope", o.OperationID)
+		}
+		op.scope = scopes[0]
+	}
+	for _, p := range o.Parameters {
+		op.keyed = op.keyed || p.Value.Required && p.Value.Name == headerIdempotencyKey
+		op.versioned = op.versioned || p.Value.Required && p.Value.Name == headerIfMatch
+	}
+	if o.RequestBody != nil {
+		op.body = o.RequestBody.Value.Content.Get(mediaJSON).Schema.Value
+	}
+	return op, nil
+}
+
+type operationKey struct{}
+
+// find puts the operation of the matched route into the request's context.
+func (all operations) find(_ http.ResponseWriter, r *http.Request) (*http.Request, error) {
+	op, ok := all[r.Method+" "+chi.RouteContext(r.Context()).RoutePattern()]
+	if !ok {
+		return r, errRouteNotFound
+	}
+	return r.WithContext(context.WithValue(r.Context(), operationKey{}, op)), nil
+}
+
+func operationOf(ctx context.Context) operation {
+	op, _ := ctx.Value(operationKey{}).(operation)
+	return op
+}
+
+// routeIdentity is the method, the path template and the path parameters of the matched route: what the fingerprint
+// covers beside the input.
+func routeIdentity(method, template string, parameters ...string) string {
+	identity := method + " " + template
+	for _, p := range parameters {
+		identity += " " + p
+	}
+	return identity
+}

@@ -1,0 +1,156 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+	"go.opentelemetry.io/otel/trace"
+
+	"example.com/orders/internal/domain"
+	"example.com/orders/internal/httpapi/openapi"
+)
+
+// problemBase is where the types of problems are documented; the code follows.
+const problemBase = "https://orders.example.com/problems/"
+
+// problems writes every error of the API as application/problem+json (RFC 9457), and nothing else does.
+type problems struct{ log *slog.Logger }
+
+func (p problems) write(w http.ResponseWriter, r *http.Request, err error) {
+	refusal := classify(err)
+	kind := kindOf(refusal.Code)
+	if kind.status >= http.StatusInternalServerError && r.Context().Err() == nil {
+		p.log.ErrorContext(r.Context(), "request failed", "operation", operationOf(r.Context()).id,
+			"code", refusal.Code, "error", err)
+	}
+	header := w.Header()
+	header.Set("Content-Type", "application/problem+json")
+	header.Set("Cache-Control", "no-store")
+	if kind.retryAfter > 0 {
+		header.Set("Retry-After", strconv.Itoa(kind.retryAfter))
+	}
+	if refusal.Code == codeUnauthenticated {
+		header.Set("WWW-Authenticate", challenge(r))
+	}
+	w.WriteHeader(kind.status)
+	if r.Method == http.MethodHead {
+		return
+	}
+	_ = json.NewEncoder(w).Encode(openapi.Problem{
+		Type: problemBase + string(refusal.Code), Title: kind.title, Status: int32(kind.status), Detail: refusal.Message,
+		Instance: r.URL.Path, Code: openapi.ProblemCode(refusal.Code), TraceID: traceID(r), Errors: fieldErrors(refusal),
+	})
+}
+
+// challenge is what RFC 6750, section 3, asks for: an error code only where a token was presented.
+func challenge(r *http.Request) string {
+	if r.Header.Get("Authorization") == "" {
+		return `Bearer realm="orders"`
+	}
+	return `Bearer realm="orders", error="invalid_token"`
+}
+
+func traceID(r *http.Request) string {
+	if id := trace.SpanContextFromContext(r.Context()).TraceID(); id.IsValid() {
+		return id.String()
+	}
+	return ""
+}
+
+func fieldErrors(refusal *domain.Error) []openapi.FieldError {
+	fields := make([]openapi.FieldError, len(refusal.Fields))
+	for i, f := range refusal.Fields {
+		fields[i] = openapi.FieldError{Field: f.Field, Code: f.Code, Message: f.Message}
+	}
+	return fields
+}
+
+// recoverPanics answers a panic as an internal error and logs where it happened; none of that reaches the caller.
+func (p problems) recoverPanics(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			v := recover()
+			if v == nil {
+				return
+			}
+			if v == http.ErrAbortHandler {
+				panic(v)
+			}
+			p.log.ErrorContext(r.Context(), "panic", "value", v, "stack", string(debug.Stack()))
+			p.write(w, r, errInternal)
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// methodNotAllowed answers 405 with the methods that the path has.
+func (p problems) methodNotAllowed(router chi.Router) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var allowed []string
+		for _, method := range []string{
+			http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		} {
+			if router.Match(chi.NewRouteContext(), method, r.URL.Path) {
+				allowed = append(allowed, method)
+			}
+		}
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		p.write(w, r, errMethodNotAllowed)
+	}
+}
+
+// classify turns any error into a refusal that may leave the service. An error that nobody has named is internal.
+func classify(err error) *domain.Error {
+	var refusal *domain.Error
+	switch {
+	case errors.As(err, &refusal):
+		return refusal
+	case errors.Is(err, ErrUnauthenticated):
+		return errUnauthenticated
+	default:
+		return generated(err)
+	}
+}
+
+// generated names the errors of the generated wrapper and of its JSON decoding. The steps before it refuse almost all
+// of them already.
+func generated(err error) *domain.Error {
+	var format *openapi.InvalidParamFormatError
+	var count *openapi.TooManyValuesForParamError
+	var header *openapi.RequiredHeaderError
+	var typed *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &format):
+		return invalidField(format.ParamName)
+	case errors.As(err, &count):
+		return invalidField(count.ParamName)
+	case errors.As(err, &header) && header.ParamName == headerIfMatch:
+		return errPreconditionRequired
+	case errors.As(err, &typed):
+		return invalidField(strings.ReplaceAll(typed.Field, ".", "/"))
+	default:
+		return errInternal
+	}
+}
+
+func invalidField(name string) *domain.Error {
+	return &domain.Error{
+		Code: domain.CodeValidationFailed, Message: "The request is not valid.",
+		Fields: []domain.FieldError{{Field: name, Code: "format", Message: "is not valid"}},
+	}
+}
+
+func kindOf(code domain.Code) kind {
+	all := kinds()
+	if i := slices.IndexFunc(all, func(k kind) bool { return k.code == code }); i >= 0 {
+		return all[i]
+	}
+	return kindOf(codeInternal)
+}

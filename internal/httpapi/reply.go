@@ -1,0 +1,66 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"example.com/orders/internal/app"
+)
+
+// render makes the function that turns a result into the answer that is sent now and replayed later: a status, the
+// headers that the use-case record declares, and a body. Nothing else of a response is ever stored.
+func render[R any](answer func(R) (status int, header replayHeader, body any)) func(R) (app.Reply, error) {
+	return func(result R) (app.Reply, error) {
+		status, header, body := answer(result)
+		header.ContentType = mediaJSON
+		encoded, err := json.Marshal(header)
+		if err != nil {
+			return app.Reply{}, fmt.Errorf("encode headers: %w", err)
+		}
+		raw, err := json.Marshal(body)
+		if err != nil {
+			return app.Reply{}, fmt.Errorf("encode body: %w", err)
+		}
+		return app.Reply{Status: status, Header: encoded, Body: append(raw, '\n')}, nil
+	}
+}
+
+// replayHeader is every header that a stored answer can have. What is not a field here cannot be replayed: no cookie,
+// no caching header, no hop-by-hop header, no token.
+type replayHeader struct {
+	ContentType string `json:"content_type"`
+	Location    string `json:"location,omitempty"`
+	ETag        string `json:"etag,omitempty"`
+}
+
+// reply writes a stored answer, the first time and every other time alike.
+type reply app.Outcome
+
+func (o reply) write(w http.ResponseWriter) error {
+	var stored replayHeader
+	if err := json.Unmarshal(o.Header, &stored); err != nil {
+		return fmt.Errorf("decode stored headers: %w", err)
+	}
+	h := w.Header()
+	h.Set("Content-Type", stored.ContentType)
+	if stored.Location != "" {
+		h.Set("Location", stored.Location)
+	}
+	if stored.ETag != "" {
+		h.Set("ETag", stored.ETag)
+	}
+	if o.Replayed {
+		h.Set(headerIdempotentReplayed, "true")
+	}
+	w.WriteHeader(o.Status)
+	_, err := w.Write(o.Body)
+	return err
+}
+
+// A reply is the response of every keyed operation.
+
+func (o reply) VisitPlaceOrderResponse(w http.ResponseWriter) error  { return o.write(w) }
+func (o reply) VisitCancelOrderResponse(w http.ResponseWriter) error { return o.write(w) }
+func (o reply) VisitRefundOrderResponse(w http.ResponseWriter) error { return o.write(w) }
+func (o reply) VisitAdjustStockResponse(w http.ResponseWriter) error { return o.write(w) }

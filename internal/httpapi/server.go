@@ -1,0 +1,75 @@
+// Package httpapi is the HTTP boundary: it authenticates, maps requests to commands and results to responses, and
+// answers every error as a problem. The routes, models and strict handlers are generated from api/openapi.yaml.
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+
+	"example.com/orders/internal/app"
+	"example.com/orders/internal/httpapi/openapi"
+)
+
+// Authenticator tells who presents a bearer token. An invalid token is ErrUnauthenticated; any other error means that
+// nobody can tell right now.
+type Authenticator interface {
+	Authenticate(ctx context.Context, token string) (app.Actor, error)
+}
+
+// server implements the generated strict interface on the use cases.
+type server struct{ app *app.Service }
+
+// New builds the handler of the API. A request passes, in this order:
+//
+//	trace and recover → route → authenticate → scope → headers → path and query → body → generated mapping → use case
+//
+// so that 401 and 403 come before any look at parameters or body.
+func New(service *app.Service, auth Authenticator, log *slog.Logger) (http.Handler, error) {
+	operations, err := loadOperations()
+	if err != nil {
+		return nil, fmt.Errorf("read contract: %w", err)
+	}
+	p := problems{log: log}
+	router := chi.NewRouter()
+	router.Use(p.recoverPanics)
+	router.NotFound(func(w http.ResponseWriter, r *http.Request) { p.write(w, r, errRouteNotFound) })
+	router.MethodNotAllowed(p.methodNotAllowed(router))
+
+	strict := openapi.NewStrictHandlerWithOptions(&server{service}, nil, openapi.StrictHTTPServerOptions{
+		RequestErrorHandlerFunc:  p.write,
+		ResponseErrorHandlerFunc: p.write,
+	})
+	openapi.HandlerWithOptions(strict, openapi.ChiServerOptions{
+		// Middlewares of an inline router run once the route is known.
+		BaseRouter: router.With(
+			p.middleware(operations.find),
+			p.middleware(authenticate(auth)),
+			p.middleware(requireScope),
+			p.middleware(checkHeaders),
+			p.middleware(checkParameters),
+			p.middleware(strictBody),
+		),
+		ErrorHandlerFunc: p.write,
+	})
+	return router, nil
+}
+
+// step looks at a request before its handler. It returns the request to go on with, or why not to.
+type step func(w http.ResponseWriter, r *http.Request) (*http.Request, error)
+
+func (p problems) middleware(s step) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			r, err := s(w, r)
+			if err != nil {
+				p.write(w, r, err)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}

@@ -1,0 +1,106 @@
+package config
+
+import "time"
+
+// Database says how to reach PostgreSQL and how long to wait for what.
+type Database struct {
+	URL              string
+	MaxConns         int
+	ConnectTimeout   time.Duration // how long a start waits for the database
+	AcquireTimeout   time.Duration // how long a request waits for a connection of the pool
+	LockTimeout      time.Duration // how long a statement waits for a row
+	StatementTimeout time.Duration
+	IdleTxTimeout    time.Duration // how long a transaction may sit between two statements
+}
+
+// API configures cmd/api.
+type API struct {
+	Database        Database
+	Addr            string
+	AuthIssuer      string
+	AuthAudience    string
+	AuthJWKSURL     string
+	KeyRetention    time.Duration
+	KeyWait         time.Duration
+	RequestTimeout  time.Duration
+	ShutdownTimeout time.Duration
+}
+
+// Worker configures cmd/worker.
+type Worker struct {
+	Database        Database
+	Concurrency     int
+	JobTimeout      time.Duration
+	JobRescueAfter  time.Duration
+	StripeKey       string
+	StripeURL       string // empty: Stripe's own
+	ProviderTimeout time.Duration
+	ChargeHorizon   time.Duration
+	ShutdownTimeout time.Duration
+}
+
+// LoadAPI reads and checks the configuration of cmd/api.
+func LoadAPI(lookup Lookup) (API, error) {
+	r := &reader{lookup: lookup}
+	c := API{
+		Database:        database(r),
+		Addr:            r.address("API_ADDR", "127.0.0.1:8080"),
+		AuthIssuer:      r.required("AUTH_ISSUER"),
+		AuthAudience:    r.required("AUTH_AUDIENCE"),
+		AuthJWKSURL:     r.webURL("AUTH_JWKS_URL", "", false),
+		KeyWait:         r.duration("IDEMPOTENCY_KEY_WAIT", 10*time.Second, 0, time.Minute),
+		RequestTimeout:  r.duration("REQUEST_TIMEOUT", 30*time.Second, time.Second, 5*time.Minute),
+		ShutdownTimeout: r.duration("SHUTDOWN_TIMEOUT", 20*time.Second, time.Second, 10*time.Minute),
+	}
+	// Retention spans the time in which callers retry and the risk of a late duplicate after it; a shorter one would
+	// turn a legitimate retry into a second order.
+	window := r.duration("CALLER_RETRY_WINDOW", 24*time.Hour, time.Minute, 30*24*time.Hour)
+	c.KeyRetention = r.duration("IDEMPOTENCY_KEY_RETENTION", 72*time.Hour, time.Minute, 90*24*time.Hour)
+	if c.KeyRetention < window {
+		r.fail("IDEMPOTENCY_KEY_RETENTION", "must be at least CALLER_RETRY_WINDOW (%s); it is %s", window, c.KeyRetention)
+	}
+	if c.KeyWait >= c.RequestTimeout {
+		r.fail("IDEMPOTENCY_KEY_WAIT", "must be shorter than REQUEST_TIMEOUT (%s); it is %s", c.RequestTimeout, c.KeyWait)
+	}
+	return c, r.err
+}
+
+// LoadWorker reads and checks the configuration of cmd/worker.
+func LoadWorker(lookup Lookup) (Worker, error) {
+	r := &reader{lookup: lookup}
+	c := Worker{
+		Database:        database(r),
+		Concurrency:     r.count("WORKER_CONCURRENCY", 10, 1, 1000),
+		JobTimeout:      r.duration("JOB_TIMEOUT", 30*time.Second, time.Second, 10*time.Minute),
+		JobRescueAfter:  r.duration("JOB_RESCUE_AFTER", time.Minute, time.Second, time.Hour),
+		StripeKey:       r.required("STRIPE_API_KEY"),
+		StripeURL:       r.webURL("STRIPE_BASE_URL", "", true),
+		ProviderTimeout: r.duration("PROVIDER_TIMEOUT", 20*time.Second, 100*time.Millisecond, 5*time.Minute),
+		// The provider keeps keys for 24 h; the horizon must end before that, with room for clocks and queues.
+		ChargeHorizon:   r.duration("PAYMENT_RETRY_HORIZON", 20*time.Hour, time.Second, 23*time.Hour),
+		ShutdownTimeout: r.duration("SHUTDOWN_TIMEOUT", 20*time.Second, time.Second, 10*time.Minute),
+	}
+	if c.ProviderTimeout >= c.JobTimeout {
+		r.fail("PROVIDER_TIMEOUT", "must be shorter than JOB_TIMEOUT (%s); it is %s", c.JobTimeout, c.ProviderTimeout)
+	}
+	if c.JobRescueAfter <= c.JobTimeout {
+		r.fail("JOB_RESCUE_AFTER", "must be longer than JOB_TIMEOUT (%s); it is %s", c.JobTimeout, c.JobRescueAfter)
+	}
+	return c, r.err
+}
+
+func database(r *reader) Database {
+	c := Database{
+		URL:              r.postgresURL("DATABASE_URL"),
+		MaxConns:         r.count("DB_MAX_CONNS", 20, 1, 1000),
+		ConnectTimeout:   r.duration("DB_CONNECT_TIMEOUT", 30*time.Second, time.Second, 10*time.Minute),
+		AcquireTimeout:   r.duration("DB_ACQUIRE_TIMEOUT", 5*time.Second, 10*time.Millisecond, time.Minute),
+		LockTimeout:      r.duration("DB_LOCK_TIMEOUT", 5*time.Second, 10*time.Millisecond, time.Minute),
+		StatementTimeout: r.duration("DB_STATEMENT_TIMEOUT", 15*time.Second, 10*time.Millisecond, 10*time.Minute),
+		IdleTxTimeout:    r.duration("DB_IDLE_TX_TIMEOUT", 30*time.Second, time.Second, 10*time.Minute),
+	}
+	if c.LockTimeout > c.StatementTimeout {
+		r.fail("DB_LOCK_TIMEOUT", "must not be longer than DB_STATEMENT_TIMEOUT (%s); it is %s", c.StatementTimeout, c.LockTimeout)
+	}
+	return c
+}

@@ -1,0 +1,108 @@
+// Package config reads the environment: every variable with its default and its bounds, checked at start, so that a
+// bad value stops the process with one line that names the variable.
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// Lookup finds the value of an environment variable, as os.LookupEnv does.
+type Lookup func(name string) (value string, ok bool)
+
+// reader remembers the first mistake; after it, it answers defaults.
+type reader struct {
+	lookup Lookup
+	err    error
+}
+
+// value returns a variable's text; an empty one counts as not set.
+func (r *reader) value(name string) (string, bool) {
+	v, ok := r.lookup(name)
+	return v, ok && v != ""
+}
+
+func (r *reader) fail(name, format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf(name+" "+format, args...)
+	}
+}
+
+func (r *reader) text(name, fallback string) string {
+	if v, ok := r.value(name); ok {
+		return v
+	}
+	return fallback
+}
+
+func (r *reader) required(name string) string {
+	v, ok := r.value(name)
+	if !ok {
+		r.fail(name, "is not set")
+	}
+	return v
+}
+
+// duration reads a time such as 90s or 72h between least and most.
+func (r *reader) duration(name string, fallback, least, most time.Duration) time.Duration {
+	v, ok := r.value(name)
+	if !ok {
+		return fallback
+	}
+	d, err := time.ParseDuration(v)
+	if err != nil || d < least || d > most {
+		r.fail(name, "must be a duration of %s to %s, such as %s; it is %q", least, most, fallback, v)
+		return fallback
+	}
+	return d
+}
+
+// count reads a whole number between least and most.
+func (r *reader) count(name string, fallback, least, most int) int {
+	v, ok := r.value(name)
+	if !ok {
+		return fallback
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n < least || n > most {
+		r.fail(name, "must be a whole number of %d to %d; it is %q", least, most, v)
+		return fallback
+	}
+	return n
+}
+
+// address reads host:port.
+func (r *reader) address(name, fallback string) string {
+	v := r.text(name, fallback)
+	_, port, err := net.SplitHostPort(v)
+	if n, convErr := strconv.Atoi(port); err != nil || convErr != nil || n < 0 || n > 65535 {
+		r.fail(name, "must be host:port; it is %q", v)
+	}
+	return v
+}
+
+// webURL reads an absolute http or https URL, or nothing where it is optional.
+func (r *reader) webURL(name, fallback string, optional bool) string {
+	v := r.text(name, fallback)
+	if v == "" && optional {
+		return v
+	}
+	u, err := url.Parse(v)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		r.fail(name, "must be an http or https URL; it is %q", v)
+	}
+	return v
+}
+
+// postgresURL reads a postgres:// URL. Its value is never shown: it holds a password.
+func (r *reader) postgresURL(name string) string {
+	v := r.required(name)
+	u, err := url.Parse(v)
+	if r.err == nil && (err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql") {
+		r.fail(name, "must be a postgres:// URL")
+	}
+	return v
+}

@@ -1,0 +1,127 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivertype"
+
+	"example.com/orders/internal/app"
+)
+
+const (
+	// snooze is the pause of a job that does not find its order: it was restored from a backup, or moved, and may yet
+	// come. Snoozing spends no attempt.
+	snooze = 30 * time.Second
+	// Attempts at an unknown outcome come after 1 s, 2 s, 4 s, …, at most retryMost apart.
+	retryFirst = time.Second
+	retryMost  = 10 * time.Minute
+)
+
+// WorkerConfig bounds the work.
+type WorkerConfig struct {
+	MaxWorkers  int
+	JobTimeout  time.Duration // of one run of a job
+	RescueAfter time.Duration // after this a running job counts as crashed and is taken over
+	StopTimeout time.Duration // how long a stop waits for running jobs
+	Plugins     []rivertype.Plugin
+}
+
+// NewWorker makes the River client that works the jobs. txOf gives the transaction beneath the application's, in
+// which a job is completed.
+func NewWorker(
+	pool *pgxpool.Pool, service *app.Service, txOf func(app.Tx) pgx.Tx, c WorkerConfig, log *slog.Logger,
+) (*river.Client[pgx.Tx], error) {
+	workers := river.NewWorkers()
+	river.AddWorker(workers, &chargeOrder{service: service, txOf: txOf})
+	river.AddWorker(workers, &refundCharge{service: service, txOf: txOf})
+	client, err := river.NewClient(riverpgxv5.New(pool), &river.Config{
+		Logger:               log,
+		Workers:              workers,
+		Queues:               map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: c.MaxWorkers}},
+		JobTimeout:           c.JobTimeout,
+		RescueStuckJobsAfter: c.RescueAfter,
+		SoftStopTimeout:      c.StopTimeout,
+		RetryPolicy:          backoff{},
+		Plugins:              c.Plugins,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("river client: %w", err)
+	}
+	return client, nil
+}
+
+// backoff is exponential, with jitter over the upper half of each wait.
+type backoff struct{}
+
+// NextRetry implements river.ClientRetryPolicy.
+func (backoff) NextRetry(job *rivertype.JobRow) time.Time {
+	wait := retryMost
+	if failures := len(job.Errors); failures < 20 {
+		wait = min(retryMost, retryFirst<<failures)
+	}
+	return time.Now().Add(wait/2 + rand.N(wait/2+1))
+}
+
+type chargeOrder struct {
+	river.WorkerDefaults[chargeOrderArgs]
+	service *app.Service
+	txOf    func(app.Tx) pgx.Tx
+}
+
+// Work implements river.Worker.
+func (w *chargeOrder) Work(ctx context.Context, job *river.Job[chargeOrderArgs]) error {
+	if err := known(job.Args.Schema); err != nil {
+		return err
+	}
+	ref := app.OrderRef{Tenant: job.Args.Tenant, OrderID: job.Args.OrderID}
+	return verdict(w.service.ChargeOrder(ctx, ref, completion(job, w.txOf)))
+}
+
+type refundCharge struct {
+	river.WorkerDefaults[refundChargeArgs]
+	service *app.Service
+	txOf    func(app.Tx) pgx.Tx
+}
+
+// Work implements river.Worker.
+func (w *refundCharge) Work(ctx context.Context, job *river.Job[refundChargeArgs]) error {
+	if err := known(job.Args.Schema); err != nil {
+		return err
+	}
+	ref := app.OrderRef{Tenant: job.Args.Tenant, OrderID: job.Args.OrderID}
+	return verdict(w.service.RefundCharge(ctx, ref, job.Args.RefundID, completion(job, w.txOf)))
+}
+
+func known(schema int) error {
+	if schema > schemaVersion {
+		return fmt.Errorf("job arguments have schema %d; this worker knows %d", schema, schemaVersion)
+	}
+	return nil
+}
+
+// verdict turns a use case's error into River's: snooze where the order is not there, else try again.
+func verdict(err error) error {
+	if errors.Is(err, app.ErrNotFound) {
+		return river.JobSnooze(snooze)
+	}
+	return err
+}
+
+// completion completes the job in the transaction that records its result: both, or neither.
+func completion[T river.JobArgs](job *river.Job[T], txOf func(app.Tx) pgx.Tx) app.Completion {
+	return func(ctx context.Context, tx app.Tx) error {
+		if _, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, txOf(tx), job); err != nil {
+			return fmt.Errorf("complete job: %w", err)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,97 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"example.com/orders/internal/app"
+)
+
+// The conditions that are told apart, by SQLSTATE and never by a constraint's name (PostgreSQL, appendix A).
+const (
+	serializationFailure = "40001"
+	deadlockDetected     = "40P01"
+	uniqueViolation      = "23505"
+	lockNotAvailable     = "55P03"
+	queryCanceled        = "57014"
+)
+
+func sqlState(err error) string {
+	var e *pgconn.PgError
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}
+
+// wantsRetry tells whether PostgreSQL undid the transaction for the sake of another one.
+func wantsRetry(err error) bool {
+	state := sqlState(err)
+	return state == serializationFailure || state == deadlockDetected
+}
+
+// classify is where an error of a transaction becomes the application's: once, and only here. Nothing was applied
+// when it says try again.
+func classify(err error) error {
+	switch state := sqlState(err); {
+	case err == nil, errors.Is(err, app.ErrOutcomeUnknown), errors.Is(err, app.ErrTryAgain):
+		return err
+	case state == lockNotAvailable, state == queryCanceled, passing(state):
+		return fmt.Errorf("%w: %w", app.ErrTryAgain, err)
+	case state == "" && connectionLost(err):
+		return fmt.Errorf("%w: %w", app.ErrTryAgain, err)
+	default:
+		return err
+	}
+}
+
+// passing tells whether the SQLSTATE's class speaks of the server's condition rather than of the statement:
+// connection exceptions, insufficient resources, operator intervention.
+func passing(state string) bool {
+	if len(state) != 5 {
+		return false
+	}
+	return state[:2] == "08" || state[:2] == "53" || state[:3] == "57P"
+}
+
+func connectionLost(err error) bool {
+	var network net.Error
+	var connect *pgconn.ConnectError
+	return errors.As(err, &network) || errors.As(err, &connect) || errors.Is(err, io.EOF) ||
+		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || pgconn.SafeToRetry(err)
+}
+
+// unavailable says try again for a connection that could not be had in time, unless the caller itself has gone.
+func unavailable(caller context.Context, err error) error {
+	if err == nil || caller.Err() != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", app.ErrTryAgain, err)
+}
+
+func notFound(what string, err error) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return fmt.Errorf("%s: %w", what, app.ErrNotFound)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// saved is nil when a save met the version that was loaded.
+func saved(what string, tag pgconn.CommandTag, err error) error {
+	if err != nil {
+		return fmt.Errorf("save %s: %w", what, err)
+	}
+	if tag.RowsAffected() != 1 {
+		return fmt.Errorf("save %s: %w", what, app.ErrStale)
+	}
+	return nil
+}

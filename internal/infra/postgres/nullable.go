@@ -1,0 +1,48 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/orders/internal/domain"
+)
+
+// querier is what reading needs: a transaction or the pool.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// nullableShipment is the three columns that are there together or not at all.
+type nullableShipment struct {
+	carrier, tracking *string
+	at                *time.Time
+}
+
+func (n nullableShipment) value() *domain.Shipment {
+	if n.at == nil {
+		return nil
+	}
+	return &domain.Shipment{Carrier: *n.carrier, TrackingNumber: *n.tracking, ShippedAt: n.at.UTC()}
+}
+
+type nullableCancellation struct {
+	reason *string
+	at     *time.Time
+}
+
+func (n nullableCancellation) value() *domain.Cancellation {
+	if n.at == nil {
+		return nil
+	}
+	return &domain.Cancellation{Reason: *n.reason, CancelledAt: n.at.UTC()}
+}
+
+// instant is a nullable time: zero for NULL.
+func instant(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}

@@ -1,0 +1,122 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/orders/internal/app"
+	"example.com/orders/internal/domain"
+)
+
+// Reader answers the application's queries. An answer of several statements reads one snapshot.
+type Reader struct {
+	store *Store
+	pool  *pgxpool.Pool
+}
+
+// NewReader makes a Reader that takes its connections as the store does.
+func NewReader(s *Store) *Reader { return &Reader{store: s, pool: s.pool} }
+
+// read runs fn on a connection, which it waits for as long as a transaction would.
+func (r *Reader) read(ctx context.Context, fn func(conn *pgxpool.Conn) error) error {
+	acquire, cancel := context.WithTimeout(ctx, r.store.settings.AcquireTimeout)
+	defer cancel()
+	conn, err := r.pool.Acquire(acquire)
+	if err != nil {
+		return fmt.Errorf("acquire connection: %w", unavailable(ctx, err))
+	}
+	defer conn.Release()
+	return classify(fn(conn))
+}
+
+// snapshot runs several statements that see the same moment.
+func (r *Reader) snapshot(ctx context.Context, fn func(tx pgx.Tx) error) error {
+	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	return r.read(ctx, func(conn *pgxpool.Conn) error { return pgx.BeginTxFunc(ctx, conn, options, fn) })
+}
+
+// Order implements app.Reader.
+func (r *Reader) Order(ctx context.Context, tenant string, id domain.OrderID) (s domain.OrderState, err error) {
+	err = r.snapshot(ctx, func(tx pgx.Tx) error {
+		rows, _ := tx.Query(ctx, selectOrder+` WHERE tenant_id = $1 AND id = $2`, tenant, id)
+		if s, err = pgx.CollectExactlyOneRow(rows, scanOrder); err != nil {
+			return notFound("read order", err)
+		}
+		return readLines(ctx, tx, tenant, []*domain.OrderState{&s})
+	})
+	return s, err
+}
+
+// Payment implements app.Reader.
+func (r *Reader) Payment(
+	ctx context.Context, tenant string, id domain.OrderID,
+) (s domain.PaymentState, customer string, err error) {
+	err = r.snapshot(ctx, func(tx pgx.Tx) error {
+		rows, _ := tx.Query(ctx, selectPayment+` WHERE tenant_id = $1 AND order_id = $2`, tenant, id)
+		if s, err = pgx.CollectExactlyOneRow(rows, scanPayment); err != nil {
+			return notFound("read payment", err)
+		}
+		if customer, err = (orders{tx}).Customer(ctx, tenant, id); err != nil {
+			return err
+		}
+		s.Refunds, err = readRefunds(ctx, tx, s)
+		return err
+	})
+	return s, customer, err
+}
+
+// Orders implements app.Reader. Ids of version 7 sort by time, so their order is the order of placing, and it is
+// stable: a new order never moves an old one to another page.
+func (r *Reader) Orders(ctx context.Context, q app.OrderQuery) (list []domain.OrderState, err error) {
+	where, args := ` WHERE tenant_id = $1 AND ($2::text = '' OR status = $2)`, []any{q.Tenant, string(q.Status), q.Limit}
+	if q.Customer != "" {
+		args = append(args, q.Customer)
+		where += fmt.Sprintf(` AND customer_id = $%d`, len(args))
+	}
+	if q.After != uuid.Nil {
+		args = append(args, q.After)
+		where += fmt.Sprintf(` AND id < $%d`, len(args))
+	}
+	err = r.read(ctx, func(conn *pgxpool.Conn) error {
+		rows, _ := conn.Query(ctx, selectOrder+where+` ORDER BY id DESC LIMIT $3`, args...)
+		list, err = pgx.CollectRows(rows, scanOrder)
+		return err
+	})
+	return list, err
+}
+
+// Product implements app.Reader.
+func (r *Reader) Product(ctx context.Context, tenant, sku string) (s domain.ProductState, err error) {
+	err = r.read(ctx, func(conn *pgxpool.Conn) error {
+		rows, _ := conn.Query(ctx, selectProduct+` WHERE tenant_id = $1 AND sku = $2`, tenant, sku)
+		s, err = pgx.CollectExactlyOneRow(rows, scanProduct)
+		return notFound("read product", err)
+	})
+	return s, err
+}
+
+// Products implements app.Reader.
+func (r *Reader) Products(ctx context.Context, q app.ProductQuery) (list []domain.ProductState, err error) {
+	err = r.read(ctx, func(conn *pgxpool.Conn) error {
+		rows, _ := conn.Query(ctx, selectProduct+`
+			WHERE tenant_id = $1 AND sku COLLATE "C" > $2 AND ($3::boolean IS NULL OR active = $3)
+			ORDER BY sku COLLATE "C" LIMIT $4`, q.Tenant, q.After, q.Active, q.Limit)
+		list, err = pgx.CollectRows(rows, scanProduct)
+		return err
+	})
+	return list, err
+}
+
+// Stock implements app.Reader.
+func (r *Reader) Stock(ctx context.Context, tenant, sku string) (s domain.StockState, err error) {
+	err = r.read(ctx, func(conn *pgxpool.Conn) error {
+		rows, _ := conn.Query(ctx, selectStock+` WHERE tenant_id = $1 AND sku = $2`, tenant, sku)
+		s, err = pgx.CollectExactlyOneRow(rows, scanStock)
+		return notFound("read stock", err)
+	})
+	return s, err
+}

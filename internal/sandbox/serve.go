@@ -1,0 +1,84 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// stopWait bounds how long a stopping server waits for the requests it is answering.
+const stopWait = 5 * time.Second
+
+// Settings is how a process runs a Sandbox: Config, and the address to listen on.
+type Settings struct {
+	Addr string
+	Config
+}
+
+// SettingsFromEnv reads SANDBOX_ADDR, AUTH_ISSUER, AUTH_AUDIENCE and SANDBOX_STATE. An error names its variable.
+func SettingsFromEnv(getenv func(string) string) (Settings, error) {
+	or := func(name, fallback string) string {
+		if value := getenv(name); value != "" {
+			return value
+		}
+		return fallback
+	}
+	set := Settings{Addr: or("SANDBOX_ADDR", "127.0.0.1:8089"), Config: Config{
+		Issuer:    or("AUTH_ISSUER", "http://127.0.0.1:8089"),
+		Audience:  or("AUTH_AUDIENCE", "orders-api"),
+		StateFile: getenv("SANDBOX_STATE"),
+	}}
+	if _, _, err := net.SplitHostPort(set.Addr); err != nil {
+		return Settings{}, fmt.Errorf("sandbox: SANDBOX_ADDR=%q is not host:port", set.Addr)
+	}
+	if u, err := url.Parse(set.Issuer); err != nil || u.Scheme == "" || u.Host == "" {
+		return Settings{}, fmt.Errorf("sandbox: AUTH_ISSUER=%q is not an absolute URL", set.Issuer)
+	}
+	return set, nil
+}
+
+// Server is a Sandbox that listens on an address.
+type Server struct {
+	*Sandbox
+	listener net.Listener
+}
+
+// Listen makes the Sandbox and takes its address, so that whoever starts it knows at once when it cannot be had. An
+// error names the environment variable of the setting at fault.
+func Listen(ctx context.Context, set Settings) (*Server, error) {
+	s, err := New(set.Config)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", set.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("sandbox: SANDBOX_ADDR: %w", err)
+	}
+	return &Server{Sandbox: s, listener: listener}, nil
+}
+
+// URL is the address that the server answers at.
+func (s *Server) URL() string { return "http://" + s.listener.Addr().String() }
+
+// Serve answers until ctx ends, then lets held requests go on and stops.
+func (s *Server) Serve(ctx context.Context) error {
+	server := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 5 * time.Second}
+	server.RegisterOnShutdown(s.ClearFaults)
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(s.listener) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("sandbox: serve: %w", err)
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWait)
+	defer cancel()
+	if err := server.Shutdown(grace); err != nil {
+		return fmt.Errorf("sandbox: stop: %w", errors.Join(err, server.Close()))
+	}
+	return nil
+}
