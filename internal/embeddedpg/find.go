@@ -91,11 +91,11 @@ func onPath(program string) []string {
 	if err != nil {
 		return nil
 	}
-	real, err := filepath.EvalSymlinks(path)
+	resolved, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return nil
 	}
-	return []string{filepath.Dir(real)}
+	return []string{filepath.Dir(resolved)}
 }
 
 // usual are the usual places that exist, the newest version first.

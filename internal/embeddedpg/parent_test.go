@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -122,15 +121,6 @@ func TestStalePIDFileOfAReusedNumber(t *testing.T) {
 		t.Fatal(err)
 	}
 	start(t, Options{DataDir: dir})
-}
-
-func TestServerIsInASessionOfItsOwn(t *testing.T) {
-	t.Parallel()
-	s := start(t, Options{})
-	group, err := syscall.Getpgid(s.proc.cmd.Process.Pid)
-	if err != nil || group == syscall.Getpgrp() {
-		t.Errorf("process group %d, error %v: a Ctrl-C would reach the server", group, err)
-	}
 }
 
 func TestStartEndsWithItsContext(t *testing.T) {

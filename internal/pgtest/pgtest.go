@@ -6,6 +6,7 @@
 package pgtest
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
@@ -21,7 +22,7 @@ const maxConnections = 300
 func Main(m *testing.M) {
 	code := m.Run()
 	if err := shared.stop(); err != nil {
-		println("pgtest:", err.Error())
+		fmt.Fprintln(os.Stderr, "pgtest:", err)
 		code = max(code, 1)
 	}
 	os.Exit(code)

@@ -2,6 +2,7 @@ package pgtest
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"os"
 	"sync/atomic"
@@ -34,10 +35,11 @@ func value[T any](t testing.TB, conn *pgx.Conn, sql string) T {
 	return v
 }
 
-// items makes a table with one row and counts how often it was called.
-func items(key string) (pgtestdb.Migrator, *atomic.Int32) {
+// items makes a table with one row and counts how often it was called. Its key is new, for pgtestdb remembers keys when
+// the tests run more than once in a process.
+func items() (pgtestdb.Migrator, *atomic.Int32) {
 	calls := new(atomic.Int32)
-	return Migrator(key, func(ctx context.Context, db *sql.DB) error {
+	return Migrator(rand.Text(), func(ctx context.Context, db *sql.DB) error {
 		calls.Add(1)
 		_, err := db.ExecContext(ctx, "create table items (n int); insert into items values (1)")
 		return err
@@ -45,7 +47,7 @@ func items(key string) (pgtestdb.Migrator, *atomic.Int32) {
 }
 
 func TestEachTestHasADatabaseOfItsOwnFromOneTemplate(t *testing.T) {
-	m, calls := items("own")
+	m, calls := items()
 	t.Run("parallel", func(t *testing.T) {
 		for range 8 {
 			t.Run("", func(t *testing.T) {
@@ -68,7 +70,7 @@ func TestEachTestHasADatabaseOfItsOwnFromOneTemplate(t *testing.T) {
 }
 
 func TestPassedTestsLeaveNoDatabase(t *testing.T) {
-	m, _ := items("gone")
+	m, _ := items()
 	var name string
 	t.Run("passes", func(t *testing.T) {
 		url := Database(t, m)
@@ -89,7 +91,7 @@ func TestPassedTestsLeaveNoDatabase(t *testing.T) {
 }
 
 func TestServersOfTheirOwnSurviveAnOutage(t *testing.T) {
-	m, calls := items("outage")
+	m, calls := items()
 	servers := []*embeddedpg.Server{Server(t), Server(t)}
 	for _, s := range servers {
 		url := DatabaseOn(t, s, m)
@@ -139,7 +141,7 @@ func TestConfigKeepsQuoting(t *testing.T) {
 }
 
 func BenchmarkDatabase(b *testing.B) {
-	m, _ := items("benchmark")
+	m, _ := items()
 	Database(b, m) // the template
 	for b.Loop() {
 		Database(b, m)
@@ -147,7 +149,7 @@ func BenchmarkDatabase(b *testing.B) {
 }
 
 func BenchmarkConnect(b *testing.B) {
-	m, _ := items("benchmark")
+	m, _ := items()
 	url := Database(b, m)
 	for b.Loop() {
 		conn, err := pgx.Connect(b.Context(), url)

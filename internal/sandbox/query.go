@@ -10,7 +10,8 @@ type term struct{ metadata, value string }
 
 // One clause, and what joins it to the next: metadata['name']:'value' or status:'value', in either kind of quotes.
 var (
-	clause  = regexp.MustCompile(`^\s*(?:status|metadata\[(?:'([^']+)'|"([^"]+)")\]):(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")`)
+	clause = regexp.MustCompile(`^\s*(?:status|metadata\[(?:'([^']+)'|"([^"]+)")\]):` +
+		`(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")`)
 	joiner  = regexp.MustCompile(`^\s+(?i:AND)\s`)
 	blank   = regexp.MustCompile(`^\s*$`)
 	escaped = regexp.MustCompile(`\\(.)`)

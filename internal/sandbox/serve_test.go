@@ -73,7 +73,8 @@ func TestTakenPort(t *testing.T) {
 		t.Fatal(err)
 	}
 	env["SANDBOX_ADDR"] = strings.TrimPrefix(first.URL(), "http://")
-	if _, err := sandbox.Listen(t.Context(), settings(t, env)); err == nil || !strings.Contains(err.Error(), "SANDBOX_ADDR") {
+	_, err = sandbox.Listen(t.Context(), settings(t, env))
+	if err == nil || !strings.Contains(err.Error(), "SANDBOX_ADDR") {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

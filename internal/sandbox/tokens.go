@@ -56,7 +56,9 @@ func signingKey(st *state) (jwk.Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = errors.Join(jwk.AssignKeyID(key), key.Set(jwk.AlgorithmKey, jwa.ES256()), key.Set(jwk.KeyUsageKey, jwk.ForSignature))
+	err = errors.Join(
+		jwk.AssignKeyID(key), key.Set(jwk.AlgorithmKey, jwa.ES256()), key.Set(jwk.KeyUsageKey, jwk.ForSignature),
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,146 @@
+// Package testkit starts the service for tests: a database of the test's own, the sandbox, the API on a real socket
+// and, when asked, the worker, all wired by the code that production runs. When a test has ended it checks the books.
+package testkit
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/orders/internal/boot"
+	"example.com/orders/internal/infra/config"
+	"example.com/orders/internal/pgtest"
+	"example.com/orders/internal/sandbox"
+	"example.com/orders/migrations"
+)
+
+const (
+	issuer   = "http://sandbox.test"
+	audience = "orders-api"
+	// Wait bounds everything that a test waits for. It is not a timing: a test that runs into it has failed.
+	Wait = 60 * time.Second
+)
+
+// Service is a running service and what a test needs to look into it.
+type Service struct {
+	URL         string            // of the API
+	DatabaseURL string            // of the user that owns the database
+	DB          *pgxpool.Pool     // for looking and for holding locks; not the service's own pool
+	Sandbox     *sandbox.Sandbox  // the payment provider and the token mint
+	Env         map[string]string // what the parts are configured with
+
+	api    *boot.API
+	worker *boot.Worker
+}
+
+// Start starts the API and the sandbox on a new database. env overrides settings, as environment variables would:
+// pairs of name and value.
+func Start(t testing.TB, env ...string) *Service {
+	t.Helper()
+	return StartOn(t, pgtest.Database(t, pgtest.Migrator("orders", migrations.UpDB)), env...)
+}
+
+// StartOn is Start on a database that is migrated already.
+func StartOn(t testing.TB, databaseURL string, env ...string) *Service {
+	t.Helper()
+	s := &Service{DatabaseURL: databaseURL}
+	var err error
+	s.DB, err = pgxpool.New(t.Context(), databaseURL)
+	require.NoError(t, err)
+	t.Cleanup(s.DB.Close)
+	s.startSandbox(t)
+	maps.Copy(s.Env, pairs(env))
+	s.StartAPI(t)
+	t.Cleanup(func() {
+		s.StopAPI(t)
+		s.StopWorker(t)
+		CheckBooks(t, s)
+	})
+	return s
+}
+
+func (s *Service) startSandbox(t testing.TB) {
+	t.Helper()
+	server, err := sandbox.Listen(t.Context(), sandbox.Settings{
+		Addr: "127.0.0.1:0", Config: sandbox.Config{Issuer: issuer, Audience: audience},
+	})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(ctx) }()
+	t.Cleanup(func() { cancel(); require.NoError(t, <-done) })
+	s.Sandbox = server.Sandbox
+	s.Env = map[string]string{
+		"DATABASE_URL": s.DatabaseURL, "DB_MAX_CONNS": "8", "API_ADDR": "127.0.0.1:0", "OPS_ADDR": "127.0.0.1:0",
+		"AUTH_ISSUER": issuer, "AUTH_AUDIENCE": audience, "AUTH_JWKS_URL": server.URL() + "/.well-known/jwks.json",
+		"STRIPE_BASE_URL": server.URL(), "STRIPE_API_KEY": "sk_test_tests",
+	}
+}
+
+// StartAPI starts the API; Start has done so already.
+func (s *Service) StartAPI(t testing.TB) {
+	t.Helper()
+	c, err := config.LoadAPI(s.lookup)
+	require.NoError(t, err)
+	s.api, err = boot.StartAPI(context.WithoutCancel(t.Context()), c, Log())
+	require.NoError(t, err)
+	s.URL = s.api.URL()
+}
+
+// StopAPI stops the API in good order. It may be called twice.
+func (s *Service) StopAPI(t testing.TB) {
+	t.Helper()
+	if s.api != nil {
+		require.NoError(t, s.api.Stop(bounded(t)))
+		s.api = nil
+	}
+}
+
+// StartWorker starts the worker. It is stopped when the test ends, or by StopWorker.
+func (s *Service) StartWorker(t testing.TB) {
+	t.Helper()
+	c, err := config.LoadWorker(s.lookup)
+	require.NoError(t, err)
+	s.worker, err = boot.StartWorker(context.WithoutCancel(t.Context()), c, Log())
+	require.NoError(t, err)
+}
+
+// StopWorker stops the worker in good order. It may be called twice.
+func (s *Service) StopWorker(t testing.TB) {
+	t.Helper()
+	if s.worker != nil {
+		require.NoError(t, s.worker.Stop(bounded(t)))
+		s.worker = nil
+	}
+}
+
+func (s *Service) lookup(name string) (string, bool) { v, ok := s.Env[name]; return v, ok }
+
+// Log is silent unless a test is to be watched.
+func Log() *slog.Logger { return slog.New(slog.NewJSONHandler(io.Discard, nil)) }
+
+func bounded(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), Wait)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func pairs(env []string) map[string]string {
+	m := map[string]string{}
+	for i := 0; i+1 < len(env); i += 2 {
+		m[env[i]] = env[i+1]
+	}
+	return m
+}
+
+// Eventually waits, within Wait, until the condition holds. It polls: use it for what has no signal to wait on.
+func Eventually(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	require.Eventually(t, condition, Wait, 10*time.Millisecond, what)
+}
