@@ -4,11 +4,12 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"log/slog"
 	"os"
 
 	"example.com/orders/internal/boot"
+	"example.com/orders/internal/infra/config"
 )
 
 const usage = `usage: dev run|demo
@@ -16,9 +17,9 @@ const usage = `usage: dev run|demo
   run   the whole service, until Ctrl-C
   demo  the tour: every promise of the service, shown and checked; ends by itself`
 
-func main() { boot.Main(run) }
+func main() { boot.Main("orders-dev", run) }
 
-func run(ctx context.Context, log *slog.Logger) error {
+func run(ctx context.Context, lookup config.Lookup, log *slog.Logger) error {
 	command := ""
 	if len(os.Args) == 2 {
 		command = os.Args[1]
@@ -29,8 +30,8 @@ func run(ctx context.Context, log *slog.Logger) error {
 	case "demo":
 		return runDemo(ctx)
 	case "worker": // the demo's child process, which it kills
-		return runWorker(ctx, log)
+		return boot.RunWorker(ctx, lookup, log)
 	default:
-		return fmt.Errorf("%s", usage)
+		return errors.New(usage)
 	}
 }

@@ -23,6 +23,9 @@ func runService(ctx context.Context, log *slog.Logger) (err error) {
 	if os.Getenv("EPHEMERAL") == "1" {
 		database, state = "", ""
 	}
+	if err := s.startTelemetry(ctx); err != nil {
+		return err
+	}
 	addr, ok := s.lookup("SANDBOX_ADDR")
 	if !ok {
 		addr = "127.0.0.1:8089"
@@ -38,10 +41,15 @@ func runService(ctx context.Context, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.startWorker(ctx); err != nil {
+	worker, err := s.startWorker(ctx)
+	if err != nil {
 		return err
 	}
-	if err := welcome(api, provider); err != nil {
+	ops, err := s.startOps(ctx, worker)
+	if err != nil {
+		return err
+	}
+	if err := welcome(api, ops, provider); err != nil {
 		return err
 	}
 	select {
@@ -53,7 +61,7 @@ func runService(ctx context.Context, log *slog.Logger) (err error) {
 	}
 }
 
-func welcome(api *boot.API, provider *sandbox.Server) error {
+func welcome(api *boot.API, ops *boot.Ops, provider *sandbox.Server) error {
 	token, err := provider.Token("alice", "default", localScopes, 24*time.Hour)
 	if err != nil {
 		return fmt.Errorf("token: %w", err)
@@ -62,6 +70,7 @@ func welcome(api *boot.API, provider *sandbox.Server) error {
 The order service runs.
 
   API       %[1]s      the contract is api/openapi.yaml
+  ops       %[4]s      /livez, /readyz, /metrics, /debug/pprof/, and the jobs at /riverui/
   sandbox   %[2]s      the payment provider's stand-in: GET /ledger, PUT /faults, POST /token
 
 Place an order. Send it twice: it is placed once.
@@ -75,6 +84,6 @@ curl -isS %[1]s/v1/orders \
 
 Then look at what was charged:  curl -sS %[2]s/ledger
 Ctrl-C stops everything.
-`, api.URL(), provider.URL(), token)
+`, api.URL(), provider.URL(), token, ops.URL())
 	return nil
 }

@@ -34,7 +34,7 @@ func (s *stack) seed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pool, err := postgres.Open(ctx, c.Database, "orders-seed")
+	pool, err := postgres.Open(ctx, c.Database, "orders-seed", s.tel.Traces)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (s *stack) seed(ctx context.Context) error {
 	}
 	store := postgres.NewStore(pool, enqueuer.In, postgres.Settings{
 		KeyWait: c.KeyWait, LockTimeout: c.Database.LockTimeout, AcquireTimeout: c.Database.AcquireTimeout,
-	})
+	}, s.tel.Metrics, s.tel.Traces)
 	service := app.New(store, postgres.NewReader(store), nil, app.Settings{KeyRetention: c.KeyRetention}, time.Now)
 	for _, p := range catalogue() {
 		if err := addProduct(ctx, service, p.sku, p.name, p.price, p.onHand); err != nil {

@@ -15,6 +15,7 @@ import (
 	"example.com/orders/internal/boot"
 	"example.com/orders/internal/embeddedpg"
 	"example.com/orders/internal/infra/config"
+	"example.com/orders/internal/infra/telemetry"
 	"example.com/orders/internal/sandbox"
 	"example.com/orders/migrations"
 )
@@ -32,6 +33,8 @@ type stack struct {
 	env   map[string]string // what the parts are configured with, beneath the real environment
 	log   *slog.Logger
 	notes io.Writer
+	tel   *telemetry.Telemetry // one for all parts of this process
+	ready []func(context.Context) error
 	stops []func(context.Context) error
 }
 
@@ -96,40 +99,57 @@ func (s *stack) startSandbox(ctx context.Context, addr, stateFile string) (*sand
 	return server, nil
 }
 
+func (s *stack) startTelemetry(ctx context.Context) (err error) {
+	s.tel, err = telemetry.Start(ctx, "orders-dev")
+	if err == nil {
+		s.stops = append(s.stops, s.tel.Stop)
+	}
+	return err
+}
+
 func (s *stack) startAPI(ctx context.Context) (*boot.API, error) {
 	c, err := config.LoadAPI(s.lookup)
 	if err != nil {
 		return nil, err
 	}
-	api, err := boot.StartAPI(ctx, c, s.log)
+	api, err := boot.StartAPI(ctx, c, s.tel, s.log)
 	if err != nil {
 		return nil, err
 	}
 	s.stops = append(s.stops, api.Stop)
+	s.ready = append(s.ready, api.Ready)
 	return api, nil
 }
 
-func (s *stack) startWorker(ctx context.Context) error {
+func (s *stack) startWorker(ctx context.Context) (*boot.Worker, error) {
 	c, err := config.LoadWorker(s.lookup)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	worker, err := boot.StartWorker(ctx, c, s.log)
+	worker, err := boot.StartWorker(ctx, c, s.tel, s.log)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.stops = append(s.stops, worker.Stop)
-	return nil
+	s.ready = append(s.ready, worker.Ready)
+	return worker, nil
 }
 
-// runWorker is the worker as a process of its own, configured by its environment.
-func runWorker(ctx context.Context, log *slog.Logger) error {
-	s := &stack{log: log}
-	if err := s.startWorker(ctx); err != nil {
-		return err
+// startOps starts the operators' listener, with the worker's jobs where there is one in this process.
+func (s *stack) startOps(ctx context.Context, worker *boot.Worker) (*boot.Ops, error) {
+	c, err := config.LoadAPI(s.lookup)
+	if err != nil {
+		return nil, err
 	}
-	<-ctx.Done()
-	return s.stop()
+	ops, err := boot.StartOps(c.OpsAddr, s.tel, s.log, s.ready...)
+	if err != nil {
+		return nil, err
+	}
+	s.stops = append(s.stops, ops.Stop)
+	if worker == nil {
+		return ops, nil
+	}
+	return ops, ops.ShowJobs(ctx, worker)
 }
 
 func dataPath(name string) string {

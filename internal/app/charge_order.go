@@ -155,9 +155,6 @@ func (s *Service) recordDeclined(ctx context.Context, tx Tx, o *domain.Order, p 
 }
 
 func (s *Service) recordUnresolved(_ context.Context, _ Tx, _ *domain.Order, p *domain.Payment) error {
-	if p.State().Status == domain.PaymentUnresolved {
-		return nil
-	}
 	return p.GiveUp(s.now())
 }
 

@@ -96,6 +96,8 @@ type OrderRef struct {
 type Outbox interface {
 	ChargeOrder(ctx context.Context, ref OrderRef) error
 	RefundCharge(ctx context.Context, ref OrderRef, refund uuid.UUID) error
+	// Orphans finds, at most limit, the charges and refunds that have had no outcome since before and no live job.
+	Orphans(ctx context.Context, before time.Time, limit int) ([]Orphan, error)
 }
 
 // Completion marks the job at work as completed in the transaction that records its result.

@@ -18,6 +18,7 @@ import (
 	"example.com/orders/internal/infra/config"
 	"example.com/orders/internal/infra/outbox"
 	"example.com/orders/internal/infra/postgres"
+	"example.com/orders/internal/infra/telemetry"
 )
 
 // API is a running API process.
@@ -30,25 +31,25 @@ type API struct {
 }
 
 // StartAPI starts the API and returns once it listens.
-func StartAPI(ctx context.Context, c config.API, log *slog.Logger) (*API, error) {
-	pool, err := postgres.Open(ctx, c.Database, "orders-api")
+func StartAPI(ctx context.Context, c config.API, t *telemetry.Telemetry, log *slog.Logger) (*API, error) {
+	pool, err := postgres.Open(ctx, c.Database, "orders-api", t.Traces)
 	if err != nil {
 		return nil, err
 	}
 	a := &API{pool: pool, failed: make(chan error, 1)}
-	if err := a.start(ctx, c, log); err != nil {
+	if err := a.start(ctx, c, t, log); err != nil {
 		a.close()
 		return nil, err
 	}
 	return a, nil
 }
 
-func (a *API) start(ctx context.Context, c config.API, log *slog.Logger) error {
-	enqueuer, err := outbox.NewEnqueuer(log)
+func (a *API) start(ctx context.Context, c config.API, t *telemetry.Telemetry, log *slog.Logger) error {
+	enqueuer, err := outbox.NewEnqueuer(log, riverTelemetry(t))
 	if err != nil {
 		return err
 	}
-	store := postgres.NewStore(a.pool, enqueuer.In, storeSettings(c.Database, c.KeyWait))
+	store := postgres.NewStore(a.pool, enqueuer.In, storeSettings(c.Database, c.KeyWait), t.Metrics, t.Traces)
 	service := app.New(store, postgres.NewReader(store), nil, app.Settings{KeyRetention: c.KeyRetention}, time.Now)
 	keys, stopKeys := context.WithCancel(context.WithoutCancel(ctx)) // fetched for as long as requests are served
 	a.stopKeys = stopKeys
@@ -58,14 +59,18 @@ func (a *API) start(ctx context.Context, c config.API, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("AUTH_JWKS_URL: %w", err)
 	}
-	handler, err := httpapi.New(service, auth, log)
+	handler, err := httpapi.New(service, auth, t.Metrics, log)
 	if err != nil {
+		return err
+	}
+	if err := poolGauges(t.Metrics, a.pool); err != nil {
 		return err
 	}
 	if a.listener, err = net.Listen("tcp", c.Addr); err != nil {
 		return fmt.Errorf("API_ADDR: %w", err)
 	}
-	a.server = newServer(otelhttp.NewHandler(handler, "api"), c.RequestTimeout)
+	a.server = newServer(otelhttp.NewHandler(handler, "api", otelhttp.WithTracerProvider(t.Traces),
+		otelhttp.WithMeterProvider(t.Meters), otelhttp.WithPropagators(t.Propagator())), c.RequestTimeout)
 	go func() { a.failed <- a.server.Serve(a.listener) }()
 	return nil
 }
@@ -97,6 +102,9 @@ func withDeadline(next http.Handler, limit time.Duration) http.Handler {
 
 // URL is where the API answers.
 func (a *API) URL() string { return "http://" + a.listener.Addr().String() }
+
+// Ready tells whether the API can serve: nil, or why not.
+func (a *API) Ready(ctx context.Context) error { return databaseReady(ctx, a.pool) }
 
 // Failed receives the error of a server that ended by itself.
 func (a *API) Failed() <-chan error { return a.failed }

@@ -2,19 +2,25 @@ package boot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
+	"github.com/riverqueue/rivercontrib/otelriver"
+	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
+	"go.opentelemetry.io/otel/metric/noop"
 
 	"example.com/orders/internal/app"
 	"example.com/orders/internal/infra/config"
 	"example.com/orders/internal/infra/outbox"
 	"example.com/orders/internal/infra/postgres"
 	"example.com/orders/internal/infra/stripegateway"
+	"example.com/orders/internal/infra/telemetry"
 )
 
 // Worker is a running worker process.
@@ -24,33 +30,37 @@ type Worker struct {
 }
 
 // StartWorker starts the worker and returns once it fetches jobs.
-func StartWorker(ctx context.Context, c config.Worker, log *slog.Logger) (*Worker, error) {
-	pool, err := postgres.Open(ctx, c.Database, "orders-worker")
+func StartWorker(ctx context.Context, c config.Worker, t *telemetry.Telemetry, log *slog.Logger) (*Worker, error) {
+	pool, err := postgres.Open(ctx, c.Database, "orders-worker", t.Traces)
 	if err != nil {
 		return nil, err
 	}
 	w := &Worker{pool: pool}
-	if err := w.start(ctx, c, log); err != nil {
+	if err := w.start(ctx, c, t, log); err != nil {
 		pool.Close()
 		return nil, err
 	}
 	return w, nil
 }
 
-func (w *Worker) start(ctx context.Context, c config.Worker, log *slog.Logger) error {
-	enqueuer, err := outbox.NewEnqueuer(log)
+func (w *Worker) start(ctx context.Context, c config.Worker, t *telemetry.Telemetry, log *slog.Logger) error {
+	traced := riverTelemetry(t)
+	enqueuer, err := outbox.NewEnqueuer(log, traced)
 	if err != nil {
 		return err
 	}
-	gateway := stripegateway.New(stripegateway.Config{
+	gateway := telemetry.ObserveGateway(stripegateway.New(stripegateway.Config{
 		APIKey: c.StripeKey, BaseURL: c.StripeURL, Timeout: c.ProviderTimeout,
-	})
-	store := postgres.NewStore(w.pool, enqueuer.In, storeSettings(c.Database, 0))
+		Transport: otelhttp.NewTransport(http.DefaultTransport, otelhttp.WithTracerProvider(t.Traces),
+			otelhttp.WithMeterProvider(t.Meters), otelhttp.WithPropagators(t.Propagator())),
+	}), t.Metrics)
+	store := postgres.NewStore(w.pool, enqueuer.In, storeSettings(c.Database, 0), t.Metrics, t.Traces)
 	service := app.New(store, postgres.NewReader(store), gateway, app.Settings{ChargeHorizon: c.ChargeHorizon}, time.Now)
-	w.client, err = outbox.NewWorker(w.pool, service, postgres.PgxTx, outbox.WorkerConfig{
-		MaxWorkers: c.Concurrency, JobTimeout: c.JobTimeout, RescueAfter: c.JobRescueAfter, StopTimeout: c.ShutdownTimeout,
-	}, log)
+	w.client, err = outbox.NewWorker(w.pool, service, store, postgres.PgxTx, workerConfig(c), t.Metrics, log, traced)
 	if err != nil {
+		return err
+	}
+	if err := workerGauges(t.Metrics, w.pool, store); err != nil {
 		return err
 	}
 	// Jobs outlive the signal that asks for a stop: Stop gives them their time.
@@ -59,6 +69,38 @@ func (w *Worker) start(ctx context.Context, c config.Worker, log *slog.Logger) e
 	}
 	return nil
 }
+
+func workerConfig(c config.Worker) outbox.WorkerConfig {
+	return outbox.WorkerConfig{
+		MaxWorkers: c.Concurrency, JobTimeout: c.JobTimeout, RescueAfter: c.JobRescueAfter, StopTimeout: c.ShutdownTimeout,
+		Purge: outbox.PurgeConfig{
+			Interval: c.PurgeInterval, Batch: c.PurgeBatch, Batches: c.PurgeBatches, Pause: c.PurgePause,
+		},
+		Reconcile: outbox.ReconcileConfig{Interval: c.ReconcileInterval, Age: c.ReconcileAge, Batch: c.ReconcileBatch},
+	}
+}
+
+// riverTelemetry carries the trace context from the transaction to the job. Its metrics are left out: they have a
+// series for every attempt, and ours say the same.
+func riverTelemetry(t *telemetry.Telemetry) *otelriver.Middleware {
+	return otelriver.NewMiddleware(&otelriver.MiddlewareConfig{
+		EnableTracePropagation: true, EnableWorkSpanJobKindSuffix: true, MeterProvider: noop.NewMeterProvider(),
+		TracerProvider: t.Traces,
+	})
+}
+
+// Ready tells whether the worker can do its work: nil, or why not.
+func (w *Worker) Ready(ctx context.Context) error {
+	select {
+	case <-w.client.Stopped():
+		return errors.New("river has stopped")
+	default:
+		return databaseReady(ctx, w.pool)
+	}
+}
+
+// River is the client, for the operators' user interface.
+func (w *Worker) River() *river.Client[pgx.Tx] { return w.client }
 
 // Stop stops fetching, lets running jobs finish until ctx ends, and closes the pool last.
 func (w *Worker) Stop(ctx context.Context) error {

@@ -40,10 +40,14 @@ func (m Money) Add(n Money) (Money, error) {
 
 // Sub returns m-n, ErrCurrencies or ErrOverflow.
 func (m Money) Sub(n Money) (Money, error) {
-	if n.Amount == math.MinInt64 {
+	if m.Currency != n.Currency {
+		return Money{}, ErrCurrencies
+	}
+	difference := m.Amount - n.Amount
+	if (difference < m.Amount) != (n.Amount > 0) {
 		return Money{}, ErrOverflow
 	}
-	return m.Add(Money{-n.Amount, n.Currency})
+	return Money{difference, m.Currency}, nil
 }
 
 // Times returns m multiplied by a count of units, or ErrOverflow. Both must not be negative.

@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"fmt"
 	"math"
 	"time"
 )
@@ -36,10 +37,20 @@ func (k *Stock) State() StockState { return k.s }
 func (k *Stock) Stored(version int64) { k.s.Version = version }
 
 // Reserve takes units out for an order, or refuses with insufficient_stock.
-func (k *Stock) Reserve(units int64, at time.Time) error { return k.Adjust(-units, at) }
+func (k *Stock) Reserve(units int64, at time.Time) error {
+	if units < 0 {
+		return fmt.Errorf("cannot reserve %d units of %s", units, k.s.SKU)
+	}
+	return k.Adjust(-units, at)
+}
 
 // Return puts the units of a cancelled order back.
-func (k *Stock) Return(units int64, at time.Time) error { return k.Adjust(units, at) }
+func (k *Stock) Return(units int64, at time.Time) error {
+	if units < 0 {
+		return fmt.Errorf("cannot return %d units of %s", units, k.s.SKU)
+	}
+	return k.Adjust(units, at)
+}
 
 // Adjust changes the units on hand by delta. It refuses with insufficient_stock below zero and with
 // validation_failed beyond int64.

@@ -44,7 +44,7 @@ func (s OrderStatus) allows(a Action) error {
 func paymentTransitions() map[PaymentStatus][]PaymentStatus {
 	return map[PaymentStatus][]PaymentStatus{
 		PaymentPending:    {PaymentSucceeded, PaymentFailed, PaymentUnresolved, PaymentCanceled},
-		PaymentUnresolved: {PaymentSucceeded, PaymentFailed, PaymentCanceled},
+		PaymentUnresolved: {PaymentSucceeded, PaymentFailed, PaymentUnresolved, PaymentCanceled},
 		PaymentSucceeded:  {},
 		PaymentFailed:     {},
 		PaymentCanceled:   {},

@@ -14,6 +14,7 @@ import (
 // operation is what the boundary enforces of one operation, read from the contract.
 type operation struct {
 	id         string
+	useCase    string // the id, or for a HEAD that of its GET
 	scope      string
 	keyed      bool // Idempotency-Key is required
 	versioned  bool // If-Match is required
@@ -43,7 +44,12 @@ func loadOperations() (operations, error) {
 }
 
 func newOperation(o *openapi3.Operation, shared openapi3.Parameters) (operation, error) {
-	op := operation{id: o.OperationID, parameters: append(append(openapi3.Parameters{}, shared...), o.Parameters...)}
+	op := operation{
+		id: o.OperationID, useCase: o.OperationID, parameters: append(append(openapi3.Parameters{}, shared...), o.Parameters...),
+	}
+	if name, ok := o.Extensions["x-use-case"].(string); ok {
+		op.useCase = name
+	}
 	if o.Security == nil || len(*o.Security) != 1 {
 		return op, fmt.Errorf("operation %s: want one security requirement", o.OperationID)
 	}
@@ -71,6 +77,7 @@ func (all operations) find(_ http.ResponseWriter, r *http.Request) (*http.Reques
 	if !ok {
 		return r, errRouteNotFound
 	}
+	recordOf(r.Context()).operation = op.useCase
 	return r.WithContext(context.WithValue(r.Context(), operationKey{}, op)), nil
 }
 

@@ -26,6 +26,7 @@ type problems struct{ log *slog.Logger }
 func (p problems) write(w http.ResponseWriter, r *http.Request, err error) {
 	refusal := classify(err)
 	kind := kindOf(refusal.Code)
+	recordOf(r.Context()).code = string(refusal.Code)
 	if kind.status >= http.StatusInternalServerError && r.Context().Err() == nil {
 		p.log.ErrorContext(r.Context(), "request failed", "operation", operationOf(r.Context()).id,
 			"code", refusal.Code, "error", err)

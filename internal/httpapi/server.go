@@ -28,14 +28,14 @@ type server struct{ app *app.Service }
 //	trace and recover → route → authenticate → scope → headers → path and query → body → generated mapping → use case
 //
 // so that 401 and 403 come before any look at parameters or body.
-func New(service *app.Service, auth Authenticator, log *slog.Logger) (http.Handler, error) {
+func New(service *app.Service, auth Authenticator, o Observer, log *slog.Logger) (http.Handler, error) {
 	operations, err := loadOperations()
 	if err != nil {
 		return nil, fmt.Errorf("read contract: %w", err)
 	}
 	p := problems{log: log}
 	router := chi.NewRouter()
-	router.Use(p.recoverPanics)
+	router.Use(observe(o, log), p.recoverPanics)
 	router.NotFound(func(w http.ResponseWriter, r *http.Request) { p.write(w, r, errRouteNotFound) })
 	router.MethodNotAllowed(p.methodNotAllowed(router))
 

@@ -18,12 +18,14 @@ import (
 const maxConnections = 300
 
 // Main runs the tests of a package and then stops the server in good order. It is to be called by TestMain; without it
-// the server ends a moment after the test process.
-func Main(m *testing.M) {
+// the server ends a moment after the test process. What else is to be cleaned up after the last test is passed along.
+func Main(m *testing.M, after ...func() error) {
 	code := m.Run()
-	if err := shared.stop(); err != nil {
-		fmt.Fprintln(os.Stderr, "pgtest:", err)
-		code = max(code, 1)
+	for _, clean := range append(after, shared.stop) {
+		if err := clean(); err != nil {
+			fmt.Fprintln(os.Stderr, "pgtest:", err)
+			code = max(code, 1)
+		}
 	}
 	os.Exit(code)
 }

@@ -12,9 +12,11 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"example.com/orders/internal/boot"
 	"example.com/orders/internal/infra/config"
+	"example.com/orders/internal/infra/telemetry"
 	"example.com/orders/internal/pgtest"
 	"example.com/orders/internal/sandbox"
 	"example.com/orders/migrations"
@@ -34,6 +36,8 @@ type Service struct {
 	DB          *pgxpool.Pool     // for looking and for holding locks; not the service's own pool
 	Sandbox     *sandbox.Sandbox  // the payment provider and the token mint
 	Env         map[string]string // what the parts are configured with
+	Spans       *tracetest.SpanRecorder
+	Metrics     map[string]*telemetry.Telemetry // of the API and of the worker, by "api" and "worker"
 
 	api    *boot.API
 	worker *boot.Worker
@@ -49,7 +53,9 @@ func Start(t testing.TB, env ...string) *Service {
 // StartOn is Start on a database that is migrated already.
 func StartOn(t testing.TB, databaseURL string, env ...string) *Service {
 	t.Helper()
-	s := &Service{DatabaseURL: databaseURL}
+	s := &Service{
+		DatabaseURL: databaseURL, Spans: tracetest.NewSpanRecorder(), Metrics: map[string]*telemetry.Telemetry{},
+	}
 	var err error
 	s.DB, err = pgxpool.New(t.Context(), databaseURL)
 	require.NoError(t, err)
@@ -88,7 +94,7 @@ func (s *Service) StartAPI(t testing.TB) {
 	t.Helper()
 	c, err := config.LoadAPI(s.lookup)
 	require.NoError(t, err)
-	s.api, err = boot.StartAPI(context.WithoutCancel(t.Context()), c, Log())
+	s.api, err = boot.StartAPI(context.WithoutCancel(t.Context()), c, s.telemetry(t, "api"), Log())
 	require.NoError(t, err)
 	s.URL = s.api.URL()
 }
@@ -107,7 +113,7 @@ func (s *Service) StartWorker(t testing.TB) {
 	t.Helper()
 	c, err := config.LoadWorker(s.lookup)
 	require.NoError(t, err)
-	s.worker, err = boot.StartWorker(context.WithoutCancel(t.Context()), c, Log())
+	s.worker, err = boot.StartWorker(context.WithoutCancel(t.Context()), c, s.telemetry(t, "worker"), Log())
 	require.NoError(t, err)
 }
 
@@ -118,6 +124,14 @@ func (s *Service) StopWorker(t testing.TB) {
 		require.NoError(t, s.worker.Stop(bounded(t)))
 		s.worker = nil
 	}
+}
+
+func (s *Service) telemetry(t testing.TB, part string) *telemetry.Telemetry {
+	t.Helper()
+	made, err := telemetry.Start(t.Context(), "orders-"+part, s.Spans)
+	require.NoError(t, err)
+	s.Metrics[part] = made
+	return made
 }
 
 func (s *Service) lookup(name string) (string, bool) { v, ok := s.Env[name]; return v, ok }

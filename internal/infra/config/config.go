@@ -17,6 +17,7 @@ type Database struct {
 type API struct {
 	Database        Database
 	Addr            string
+	OpsAddr         string
 	AuthIssuer      string
 	AuthAudience    string
 	AuthJWKSURL     string
@@ -29,6 +30,7 @@ type API struct {
 // Worker configures cmd/worker.
 type Worker struct {
 	Database        Database
+	OpsAddr         string
 	Concurrency     int
 	JobTimeout      time.Duration
 	JobRescueAfter  time.Duration
@@ -37,6 +39,14 @@ type Worker struct {
 	ProviderTimeout time.Duration
 	ChargeHorizon   time.Duration
 	ShutdownTimeout time.Duration
+
+	PurgeInterval     time.Duration
+	PurgeBatch        int
+	PurgeBatches      int
+	PurgePause        time.Duration
+	ReconcileInterval time.Duration
+	ReconcileAge      time.Duration
+	ReconcileBatch    int
 }
 
 // LoadAPI reads and checks the configuration of cmd/api.
@@ -45,6 +55,7 @@ func LoadAPI(lookup Lookup) (API, error) {
 	c := API{
 		Database:        database(r),
 		Addr:            r.address("API_ADDR", "127.0.0.1:8080"),
+		OpsAddr:         r.address("OPS_ADDR", "127.0.0.1:8081"),
 		AuthIssuer:      r.required("AUTH_ISSUER"),
 		AuthAudience:    r.required("AUTH_AUDIENCE"),
 		AuthJWKSURL:     r.webURL("AUTH_JWKS_URL", "", false),
@@ -70,15 +81,24 @@ func LoadWorker(lookup Lookup) (Worker, error) {
 	r := &reader{lookup: lookup}
 	c := Worker{
 		Database:        database(r),
+		OpsAddr:         r.address("OPS_ADDR", "127.0.0.1:8081"),
 		Concurrency:     r.count("WORKER_CONCURRENCY", 10, 1, 1000),
 		JobTimeout:      r.duration("JOB_TIMEOUT", 30*time.Second, time.Second, 10*time.Minute),
-		JobRescueAfter:  r.duration("JOB_RESCUE_AFTER", time.Minute, time.Second, time.Hour),
+		JobRescueAfter:  r.duration("JOB_RESCUE_AFTER", time.Minute, 2*time.Second, time.Hour),
 		StripeKey:       r.required("STRIPE_API_KEY"),
 		StripeURL:       r.webURL("STRIPE_BASE_URL", "", true),
 		ProviderTimeout: r.duration("PROVIDER_TIMEOUT", 20*time.Second, 100*time.Millisecond, 5*time.Minute),
 		// The provider keeps keys for 24 h; the horizon must end before that, with room for clocks and queues.
 		ChargeHorizon:   r.duration("PAYMENT_RETRY_HORIZON", 20*time.Hour, time.Second, 23*time.Hour),
 		ShutdownTimeout: r.duration("SHUTDOWN_TIMEOUT", 20*time.Second, time.Second, 10*time.Minute),
+
+		PurgeInterval:     r.duration("PURGE_INTERVAL", 10*time.Minute, time.Second, 24*time.Hour),
+		PurgeBatch:        r.count("PURGE_BATCH_SIZE", 1000, 1, 10_000),
+		PurgeBatches:      r.count("PURGE_BATCHES", 100, 1, 10_000),
+		PurgePause:        r.duration("PURGE_PAUSE", 50*time.Millisecond, 0, time.Minute),
+		ReconcileInterval: r.duration("RECONCILE_INTERVAL", 5*time.Minute, time.Second, 24*time.Hour),
+		ReconcileAge:      r.duration("RECONCILE_AGE", 10*time.Minute, 0, 24*time.Hour),
+		ReconcileBatch:    r.count("RECONCILE_BATCH_SIZE", 100, 1, 10_000),
 	}
 	if c.ProviderTimeout >= c.JobTimeout {
 		r.fail("PROVIDER_TIMEOUT", "must be shorter than JOB_TIMEOUT (%s); it is %s", c.JobTimeout, c.ProviderTimeout)

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
@@ -32,17 +33,30 @@ type WorkerConfig struct {
 	JobTimeout  time.Duration // of one run of a job
 	RescueAfter time.Duration // after this a running job counts as crashed and is taken over
 	StopTimeout time.Duration // how long a stop waits for running jobs
-	Plugins     []rivertype.Plugin
+	Purge       PurgeConfig
+	Reconcile   ReconcileConfig
 }
 
-// NewWorker makes the River client that works the jobs. txOf gives the transaction beneath the application's, in
-// which a job is completed.
+// UseCases is what the jobs call.
+type UseCases interface {
+	ChargeOrder(ctx context.Context, ref app.OrderRef, done app.Completion) error
+	RefundCharge(ctx context.Context, ref app.OrderRef, refund uuid.UUID, done app.Completion) error
+	ReconcilePayments(ctx context.Context, age time.Duration, limit int, done app.Completion) (int, error)
+}
+
+// TxOf gives the transaction beneath the application's, in which a job is completed.
+type TxOf func(app.Tx) pgx.Tx
+
+// NewWorker makes the River client that works the jobs.
 func NewWorker(
-	pool *pgxpool.Pool, service *app.Service, txOf func(app.Tx) pgx.Tx, c WorkerConfig, log *slog.Logger,
+	pool *pgxpool.Pool, service UseCases, keys KeyStore, txOf TxOf, c WorkerConfig, o Observer, log *slog.Logger,
+	plugins ...rivertype.Plugin,
 ) (*river.Client[pgx.Tx], error) {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &chargeOrder{service: service, txOf: txOf})
 	river.AddWorker(workers, &refundCharge{service: service, txOf: txOf})
+	river.AddWorker(workers, &purgeKeys{store: keys, config: c.Purge, observer: o, log: log})
+	river.AddWorker(workers, &reconcilePayments{service: service, txOf: txOf, config: c.Reconcile, observer: o, log: log})
 	client, err := river.NewClient(riverpgxv5.New(pool), &river.Config{
 		Logger:               log,
 		Workers:              workers,
@@ -51,7 +65,11 @@ func NewWorker(
 		RescueStuckJobsAfter: c.RescueAfter,
 		SoftStopTimeout:      c.StopTimeout,
 		RetryPolicy:          backoff{},
-		Plugins:              c.Plugins,
+		Middleware:           []rivertype.Middleware{&continueTrace{}, &observeJobs{observer: o}},
+		Plugins:              plugins,
+		PeriodicJobs: []*river.PeriodicJob{
+			every(c.Purge.Interval, purgeKeysArgs{}), every(c.Reconcile.Interval, reconcilePaymentsArgs{}),
+		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("river client: %w", err)
@@ -73,8 +91,8 @@ func (backoff) NextRetry(job *rivertype.JobRow) time.Time {
 
 type chargeOrder struct {
 	river.WorkerDefaults[chargeOrderArgs]
-	service *app.Service
-	txOf    func(app.Tx) pgx.Tx
+	service UseCases
+	txOf    TxOf
 }
 
 // Work implements river.Worker.
@@ -88,8 +106,8 @@ func (w *chargeOrder) Work(ctx context.Context, job *river.Job[chargeOrderArgs])
 
 type refundCharge struct {
 	river.WorkerDefaults[refundChargeArgs]
-	service *app.Service
-	txOf    func(app.Tx) pgx.Tx
+	service UseCases
+	txOf    TxOf
 }
 
 // Work implements river.Worker.
@@ -117,7 +135,7 @@ func verdict(err error) error {
 }
 
 // completion completes the job in the transaction that records its result: both, or neither.
-func completion[T river.JobArgs](job *river.Job[T], txOf func(app.Tx) pgx.Tx) app.Completion {
+func completion[T river.JobArgs](job *river.Job[T], txOf TxOf) app.Completion {
 	return func(ctx context.Context, tx app.Tx) error {
 		if _, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, txOf(tx), job); err != nil {
 			return fmt.Errorf("complete job: %w", err)

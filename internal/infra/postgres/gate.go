@@ -24,20 +24,26 @@ type turn struct {
 func newGate() gate { return gate{mu: new(sync.Mutex), keys: make(map[app.KeyScope]*turn)} }
 
 // enter waits for the key until the deadline, and then returns app.ErrKeyInProgress. leave must follow a nil error.
-func (g gate) enter(ctx context.Context, scope app.KeyScope, deadline time.Time) (leave func(), err error) {
+func (g gate) enter(ctx context.Context, scope app.KeyScope, deadline time.Time) (leave func(), waited bool, err error) {
 	t := g.join(scope)
+	leave = func() { <-t.taken; g.quit(scope, t) }
+	select {
+	case t.taken <- struct{}{}:
+		return leave, false, nil
+	default:
+	}
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
 	select {
 	case t.taken <- struct{}{}:
-		return func() { <-t.taken; g.quit(scope, t) }, nil
+		return leave, true, nil
 	case <-timer.C:
 		err = app.ErrKeyInProgress
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
 	g.quit(scope, t)
-	return nil, err
+	return nil, true, err
 }
 
 func (g gate) join(scope app.KeyScope) *turn {

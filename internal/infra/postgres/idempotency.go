@@ -26,28 +26,40 @@ var errKeyBusy = errors.New("key claimed by another transaction")
 // InKeyedTx implements app.Store: first the turn within this process, then the claim against other processes. A
 // duplicate waits in both without a connection, except for claimPatience at a time on one of the few probes.
 func (s *Store) InKeyedTx(ctx context.Context, scope app.KeyScope, fn func(context.Context, app.Tx) error) error {
-	deadline := time.Now().Add(s.settings.KeyWait)
-	leave, err := s.gate.enter(ctx, scope, deadline)
-	if err != nil {
-		return err
+	start := time.Now()
+	deadline := start.Add(s.settings.KeyWait)
+	leave, waited, err := s.gate.enter(ctx, scope, deadline)
+	if err == nil {
+		defer leave()
+		err = s.InTx(ctx, fn)
 	}
-	defer leave()
-	err = s.InTx(ctx, fn)
 	for wait := probeFirst; errors.Is(err, errKeyBusy); wait = min(2*wait, probeMost) {
-		if time.Until(deadline) < wait {
-			return app.ErrKeyInProgress
+		waited = true
+		err = app.ErrKeyInProgress
+		if time.Until(deadline) >= wait {
+			err = s.probe(ctx, jitter(wait), fn)
 		}
-		if err := pause(ctx, jitter(wait)); err != nil {
-			return err
-		}
-		err = s.probe(ctx, fn)
+	}
+	if waited {
+		s.observeWait(ctx, err, time.Since(start))
 	}
 	return err
 }
 
-// probe looks again for a key that was busy. There are fewer probes than connections, so that any number of waiting
-// duplicates leaves connections to others.
-func (s *Store) probe(ctx context.Context, fn func(context.Context, app.Tx) error) error {
+func (s *Store) observeWait(ctx context.Context, err error, took time.Duration) {
+	outcome := "turn"
+	if errors.Is(err, app.ErrKeyInProgress) {
+		outcome = "timeout"
+	}
+	s.observer.KeyWait(ctx, outcome, took)
+}
+
+// probe looks again, after a pause, for a key that was busy. There are fewer probes than connections, so that any
+// number of waiting duplicates leaves connections to others.
+func (s *Store) probe(ctx context.Context, wait time.Duration, fn func(context.Context, app.Tx) error) error {
+	if err := pause(ctx, wait); err != nil {
+		return err
+	}
 	select {
 	case s.probes <- struct{}{}:
 	case <-ctx.Done():

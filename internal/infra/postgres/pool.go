@@ -8,13 +8,16 @@ import (
 
 	"github.com/exaring/otelpgx"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"go.opentelemetry.io/otel/trace"
 
 	"example.com/orders/internal/infra/config"
 )
 
 // Open makes the pool and waits until the database answers, for at most the configured time. application names the
 // process in pg_stat_activity.
-func Open(ctx context.Context, c config.Database, application string) (*pgxpool.Pool, error) {
+func Open(
+	ctx context.Context, c config.Database, application string, traces trace.TracerProvider,
+) (*pgxpool.Pool, error) {
 	settings, err := pgxpool.ParseConfig(c.URL)
 	if err != nil {
 		return nil, fmt.Errorf("DATABASE_URL cannot be parsed") // the error would quote the password
@@ -23,7 +26,7 @@ func Open(ctx context.Context, c config.Database, application string) (*pgxpool.
 	settings.MaxConnLifetime = 30 * time.Minute // so that a pool follows a failover or a resized cluster
 	settings.MaxConnLifetimeJitter = 5 * time.Minute
 	settings.ConnConfig.ConnectTimeout = c.AcquireTimeout
-	settings.ConnConfig.Tracer = otelpgx.NewTracer(otelpgx.WithTrimSQLInSpanName())
+	settings.ConnConfig.Tracer = otelpgx.NewTracer(otelpgx.WithTracerProvider(traces), otelpgx.WithTrimSQLInSpanName())
 	for name, value := range map[string]string{
 		"application_name":                    application,
 		"timezone":                            "UTC",

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"go.opentelemetry.io/otel/trace"
 
 	"example.com/orders/internal/app"
 )
@@ -30,20 +31,30 @@ type Settings struct {
 	AcquireTimeout time.Duration // how long a request waits for a connection
 }
 
+// Observer is told of what the store had to wait for or do again. outcome is turn or timeout.
+type Observer interface {
+	KeyWait(ctx context.Context, outcome string, took time.Duration)
+	TransactionRetry(ctx context.Context, sqlState string)
+}
+
 // Store runs the application's transactions. Isolation is READ COMMITTED: rows that are read to be changed are locked
 // first, and every save compares the version, so a transaction that had to wait sees what it waited for.
 type Store struct {
 	pool     *pgxpool.Pool
 	outbox   func(pgx.Tx) app.Outbox
 	settings Settings
+	observer Observer
+	tracer   trace.Tracer
 	gate     gate
 	probes   chan struct{}
 }
 
 // NewStore makes a Store on the pool; outbox binds the job queue to a transaction.
-func NewStore(pool *pgxpool.Pool, outbox func(pgx.Tx) app.Outbox, settings Settings) *Store {
+func NewStore(
+	pool *pgxpool.Pool, outbox func(pgx.Tx) app.Outbox, settings Settings, o Observer, traces trace.TracerProvider,
+) *Store {
 	return &Store{
-		pool: pool, outbox: outbox, settings: settings, gate: newGate(),
+		pool: pool, outbox: outbox, settings: settings, observer: o, tracer: traces.Tracer("orders/postgres"), gate: newGate(),
 		probes: make(chan struct{}, max(1, pool.Config().MaxConns/2)),
 	}
 }
@@ -55,6 +66,7 @@ func (s *Store) InTx(ctx context.Context, fn func(context.Context, app.Tx) error
 		if !wantsRetry(err) {
 			return classify(err)
 		}
+		s.observer.TransactionRetry(ctx, sqlState(err))
 		if try == maxTries {
 			return fmt.Errorf("%w: gave up after %d tries: %w", app.ErrTryAgain, try, err)
 		}
@@ -66,6 +78,8 @@ func (s *Store) InTx(ctx context.Context, fn func(context.Context, app.Tx) error
 
 // once runs one transaction.
 func (s *Store) once(ctx context.Context, fn func(context.Context, app.Tx) error) error {
+	ctx, span := s.tracer.Start(ctx, "transaction")
+	defer span.End()
 	tx, release, err := s.begin(ctx)
 	if err != nil {
 		return err

@@ -16,10 +16,10 @@ import (
 
 // Config says how to reach the provider.
 type Config struct {
-	APIKey  string
-	BaseURL string            // empty: Stripe's own
-	Timeout time.Duration     // of one call
-	Client  http.RoundTripper // nil: the default transport
+	APIKey    string
+	BaseURL   string            // empty: Stripe's own
+	Timeout   time.Duration     // of one call
+	Transport http.RoundTripper // nil: the default one
 }
 
 // Gateway implements app.PaymentGateway.
@@ -28,7 +28,7 @@ type Gateway struct{ stripe *stripe.Client }
 // New makes a Gateway. stripe-go's own retries are off: the job queue owns the schedule of attempts.
 func New(c Config) *Gateway {
 	backend := &stripe.BackendConfig{
-		HTTPClient:        &http.Client{Timeout: c.Timeout, Transport: c.Client},
+		HTTPClient:        &http.Client{Timeout: c.Timeout, Transport: c.Transport},
 		LeveledLogger:     &stripe.LeveledLogger{Level: stripe.LevelNull},
 		MaxNetworkRetries: stripe.Int64(0),
 		EnableTelemetry:   stripe.Bool(false),

@@ -1,0 +1,9 @@
+package client_test
+
+import (
+	"testing"
+
+	"example.com/orders/internal/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }

@@ -1,0 +1,48 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"example.com/orders/internal/app"
+)
+
+// orphans finds what waits for an outcome without a job that will bring one. A job is alive in any state but the
+// final ones; the containment test uses River's index on the arguments.
+const orphans = `
+WITH waiting AS (
+	SELECT tenant_id, order_id, NULL::uuid AS refund_id, updated_at AS since, 'charge-order' AS kind,
+		jsonb_build_object('tenant_id', tenant_id, 'order_id', order_id) AS args
+	FROM payments WHERE status IN ('pending', 'unresolved') AND updated_at < $1
+	UNION ALL
+	SELECT tenant_id, order_id, id, created_at, 'refund-charge',
+		jsonb_build_object('tenant_id', tenant_id, 'order_id', order_id, 'refund_id', id)
+	FROM refunds WHERE status = 'pending' AND created_at < $1
+)
+SELECT tenant_id, order_id, refund_id FROM waiting w
+WHERE NOT EXISTS (
+	SELECT FROM river_job j WHERE j.kind = w.kind AND j.args @> w.args
+		AND j.state IN ('available', 'pending', 'retryable', 'running', 'scheduled')
+)
+ORDER BY since LIMIT $2`
+
+// Orphans implements app.Outbox.
+func (t transaction) Orphans(ctx context.Context, before time.Time, limit int) ([]app.Orphan, error) {
+	rows, _ := t.tx.Query(ctx, orphans, before, limit)
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (o app.Orphan, err error) {
+		var refund *uuid.UUID
+		err = row.Scan(&o.Ref.Tenant, &o.Ref.OrderID, &refund)
+		if refund != nil {
+			o.Refund = *refund
+		}
+		return o, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find orphans: %w", err)
+	}
+	return list, nil
+}

@@ -1,0 +1,123 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/riverqueue/river"
+
+	"example.com/orders/internal/infra/postgres"
+)
+
+// PurgeConfig bounds purge-idempotency-keys.
+type PurgeConfig struct {
+	Interval time.Duration // between two runs
+	Batch    int           // records that one transaction removes
+	Batches  int           // transactions of one run
+	Pause    time.Duration // between two of them, so that live work gets its turn
+}
+
+// ReconcileConfig bounds reconcile-payments.
+type ReconcileConfig struct {
+	Interval time.Duration // between two runs
+	Age      time.Duration // how long a payment may be without an outcome and a job before it is looked at
+	Batch    int           // payments and refunds of one run
+}
+
+type purgeKeysArgs struct{}
+
+// Kind implements river.JobArgs.
+func (purgeKeysArgs) Kind() string { return "purge-idempotency-keys" }
+
+type reconcilePaymentsArgs struct{}
+
+// Kind implements river.JobArgs.
+func (reconcilePaymentsArgs) Kind() string { return "reconcile-payments" }
+
+// every makes a periodic job. It also runs at every start of a leader, or workers that restart more often than the
+// interval would never run it; that it is unique in its period keeps such restarts from piling it up.
+func every(interval time.Duration, args river.JobArgs) *river.PeriodicJob {
+	return river.NewPeriodicJob(river.PeriodicInterval(interval),
+		func() (river.JobArgs, *river.InsertOpts) {
+			return args, &river.InsertOpts{MaxAttempts: 3, UniqueOpts: river.UniqueOpts{ByPeriod: interval}}
+		},
+		&river.PeriodicJobOpts{RunOnStart: true})
+}
+
+// KeyStore is what the purge works on.
+type KeyStore interface {
+	PurgeKeys(ctx context.Context, now time.Time, batch int) (int, error)
+	ExpiredKeys(ctx context.Context, now time.Time) (postgres.KeyBacklog, error)
+}
+
+type purgeKeys struct {
+	river.WorkerDefaults[purgeKeysArgs]
+	store    KeyStore
+	config   PurgeConfig
+	observer Observer
+	log      *slog.Logger
+}
+
+// Work implements river.Worker. What it does not reach is for the next run: a run is bounded by its batches, and ends
+// early, without an error, when the worker stops or the job's time is up.
+func (w *purgeKeys) Work(ctx context.Context, _ *river.Job[purgeKeysArgs]) error {
+	removed, err := w.purge(ctx)
+	w.observer.Purged(context.WithoutCancel(ctx), int64(removed), err != nil)
+	if err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	left, err := w.store.ExpiredKeys(ctx, time.Now())
+	if err != nil {
+		return err
+	}
+	w.log.InfoContext(ctx, "purged idempotency keys",
+		"removed", removed, "remaining", left.Expired, "oldest_expired_age", left.Oldest)
+	return nil
+}
+
+func (w *purgeKeys) purge(ctx context.Context) (removed int, err error) {
+	now := time.Now()
+	for range w.config.Batches {
+		n, err := w.store.PurgeKeys(ctx, now, w.config.Batch)
+		removed += n
+		if err != nil && ctx.Err() == nil {
+			return removed, err
+		}
+		if n < w.config.Batch {
+			return removed, nil // none left, or those left are at work elsewhere
+		}
+		select {
+		case <-time.After(w.config.Pause):
+		case <-ctx.Done():
+			return removed, nil
+		}
+	}
+	return removed, nil
+}
+
+type reconcilePayments struct {
+	river.WorkerDefaults[reconcilePaymentsArgs]
+	service  UseCases
+	txOf     TxOf
+	config   ReconcileConfig
+	observer Observer
+	log      *slog.Logger
+}
+
+// Work implements river.Worker.
+func (w *reconcilePayments) Work(ctx context.Context, job *river.Job[reconcilePaymentsArgs]) error {
+	n, err := w.service.ReconcilePayments(ctx, w.config.Age, w.config.Batch, completion(job, w.txOf))
+	if err != nil {
+		return fmt.Errorf("reconcile: %w", err)
+	}
+	w.observer.Reconciled(ctx, n)
+	if n > 0 {
+		w.log.WarnContext(ctx, "payments without an outcome and without a job were enqueued again", "count", n)
+	}
+	return nil
+}

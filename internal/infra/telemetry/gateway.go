@@ -1,0 +1,55 @@
+package telemetry
+
+import (
+	"context"
+	"time"
+
+	"example.com/orders/internal/app"
+)
+
+// ObserveGateway counts the calls of a gateway.
+func ObserveGateway(g app.PaymentGateway, m *Metrics) app.PaymentGateway { return gateway{g, m} }
+
+type gateway struct {
+	next    app.PaymentGateway
+	metrics *Metrics
+}
+
+func (g gateway) Charge(ctx context.Context, r app.ChargeRequest) (app.ChargeAnswer, error) {
+	start := time.Now()
+	answer, err := g.next.Charge(ctx, r)
+	g.metrics.ProviderCall(ctx, "charge", outcome(answer.Succeeded, "succeeded", "declined", err), time.Since(start))
+	return answer, err
+}
+
+func (g gateway) FindCharge(ctx context.Context, ref app.OrderRef) (app.ChargeAnswer, bool, error) {
+	start := time.Now()
+	answer, found, err := g.next.FindCharge(ctx, ref)
+	g.metrics.ProviderCall(ctx, "find_charge", outcome(found, "found", "missing", err), time.Since(start))
+	return answer, found, err
+}
+
+func (g gateway) Refund(ctx context.Context, r app.RefundRequest) (app.RefundAnswer, error) {
+	start := time.Now()
+	answer, err := g.next.Refund(ctx, r)
+	g.metrics.ProviderCall(ctx, "refund", outcome(answer.Succeeded, "succeeded", "declined", err), time.Since(start))
+	return answer, err
+}
+
+func (g gateway) FindRefund(ctx context.Context, r app.RefundRequest) (app.RefundAnswer, bool, error) {
+	start := time.Now()
+	answer, found, err := g.next.FindRefund(ctx, r)
+	g.metrics.ProviderCall(ctx, "find_refund", outcome(found, "found", "missing", err), time.Since(start))
+	return answer, found, err
+}
+
+func outcome(yes bool, ifYes, ifNo string, err error) string {
+	switch {
+	case err != nil:
+		return "unknown"
+	case yes:
+		return ifYes
+	default:
+		return ifNo
+	}
+}

@@ -1,0 +1,27 @@
+package telemetry
+
+import (
+	"context"
+	"io"
+	"log/slog"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+// NewLog makes a structured log whose lines carry the trace id of their context.
+func NewLog(w io.Writer, service string) *slog.Logger {
+	return slog.New(traced{slog.NewJSONHandler(w, nil)}).With("service", service)
+}
+
+type traced struct{ slog.Handler }
+
+func (h traced) Handle(ctx context.Context, r slog.Record) error {
+	if id := trace.SpanContextFromContext(ctx).TraceID(); id.IsValid() {
+		r.AddAttrs(slog.String("trace_id", id.String()))
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+func (h traced) WithAttrs(attrs []slog.Attr) slog.Handler { return traced{h.Handler.WithAttrs(attrs)} }
+
+func (h traced) WithGroup(name string) slog.Handler { return traced{h.Handler.WithGroup(name)} }

@@ -1,0 +1,128 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+)
+
+// Metrics is every instrument of the service's own, by the name that Prometheus shows. docs/runbooks and the
+// dashboard in ops/ use the same names.
+type Metrics struct {
+	meter metric.Meter
+
+	requests     metric.Float64Histogram // orders_request_duration_seconds{operation, code}
+	replays      metric.Int64Counter     // orders_idempotent_replays_total{operation}
+	keyWait      metric.Float64Histogram // orders_idempotency_key_wait_seconds{outcome}
+	txRetries    metric.Int64Counter     // orders_transaction_retries_total{sqlstate}
+	jobs         metric.Float64Histogram // orders_job_duration_seconds{job, outcome}
+	dispatch     metric.Float64Histogram // orders_job_dispatch_seconds{job}
+	provider     metric.Float64Histogram // orders_provider_call_duration_seconds{call, outcome}
+	purged       metric.Int64Counter     // orders_idempotency_keys_purged_total
+	reconciled   metric.Int64Counter     // orders_payments_reconciled_total
+	purgeFailure metric.Int64Counter     // orders_idempotency_purge_failures_total
+}
+
+func newMetrics(m metric.Meter) (*Metrics, error) {
+	metrics := &Metrics{meter: m}
+	seconds := metric.WithUnit("s")
+	buckets := metric.WithExplicitBucketBoundaries(.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30)
+	var errs []error
+	histogram := func(name, about string) metric.Float64Histogram {
+		h, err := m.Float64Histogram(name, metric.WithDescription(about), seconds, buckets)
+		errs = append(errs, err)
+		return h
+	}
+	counter := func(name, about string) metric.Int64Counter {
+		c, err := m.Int64Counter(name, metric.WithDescription(about))
+		errs = append(errs, err)
+		return c
+	}
+	metrics.requests = histogram("orders.request.duration", "Requests by operation and problem code (ok: none).")
+	metrics.replays = counter("orders.idempotent.replays", "Answers given from a completed key.")
+	metrics.keyWait = histogram("orders.idempotency.key.wait", "Waits of duplicates for the request that has their key.")
+	metrics.txRetries = counter("orders.transaction.retries", "Transactions run again, by SQLSTATE.")
+	metrics.jobs = histogram("orders.job.duration", "Runs of jobs by kind and outcome.")
+	metrics.dispatch = histogram("orders.job.dispatch", "Time from a job's due time to its run.")
+	metrics.provider = histogram("orders.provider.call.duration", "Calls to the payment provider by call and outcome.")
+	metrics.purged = counter("orders.idempotency.keys.purged", "Expired keys removed.")
+	metrics.purgeFailure = counter("orders.idempotency.purge.failures", "Runs of the purge that failed.")
+	metrics.reconciled = counter("orders.payments.reconciled", "Charges and refunds that reconcile-payments enqueued again.")
+	return metrics, errors.Join(errs...)
+}
+
+// Request counts an answered request; code is the problem code, or ok.
+func (m *Metrics) Request(ctx context.Context, operation, code string, replayed bool, took time.Duration) {
+	m.requests.Record(ctx, took.Seconds(), labels("operation", operation, "code", code))
+	if replayed {
+		m.replays.Add(ctx, 1, labels("operation", operation))
+	}
+}
+
+// KeyWait counts a duplicate's wait; outcome is turn (its turn came) or timeout.
+func (m *Metrics) KeyWait(ctx context.Context, outcome string, took time.Duration) {
+	m.keyWait.Record(ctx, took.Seconds(), labels("outcome", outcome))
+}
+
+// TransactionRetry counts a transaction that runs again.
+func (m *Metrics) TransactionRetry(ctx context.Context, sqlState string) {
+	m.txRetries.Add(ctx, 1, labels("sqlstate", sqlState))
+}
+
+// Job counts one run of a job and how long after its due time it started.
+func (m *Metrics) Job(ctx context.Context, kind, outcome string, late, took time.Duration) {
+	m.jobs.Record(ctx, took.Seconds(), labels("job", kind, "outcome", outcome))
+	m.dispatch.Record(ctx, max(0, late.Seconds()), labels("job", kind))
+}
+
+// ProviderCall counts a call to the provider; outcome is succeeded, declined, found, missing or unknown.
+func (m *Metrics) ProviderCall(ctx context.Context, call, outcome string, took time.Duration) {
+	m.provider.Record(ctx, took.Seconds(), labels("call", call, "outcome", outcome))
+}
+
+// Purged counts the keys that a run removed, and whether it failed.
+func (m *Metrics) Purged(ctx context.Context, keys int64, failed bool) {
+	m.purged.Add(ctx, keys)
+	if failed {
+		m.purgeFailure.Add(ctx, 1)
+	}
+}
+
+// Reconciled counts the charges and refunds that reconcile-payments enqueued again.
+func (m *Metrics) Reconciled(ctx context.Context, payments int) {
+	m.reconciled.Add(ctx, int64(payments))
+}
+
+// Gauges shows, at every reading of /metrics, the values that read returns, by the value of one label (empty: none).
+// fixed are further labels, pairs of name and value.
+func (m *Metrics) Gauges(
+	name, label string, read func(ctx context.Context) (map[string]float64, error), fixed ...string,
+) error {
+	gauge, err := m.meter.Float64ObservableGauge(name)
+	if err != nil {
+		return err
+	}
+	_, err = m.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		values, err := read(ctx)
+		for value, n := range values {
+			pairs := fixed
+			if label != "" {
+				pairs = append([]string{label, value}, fixed...)
+			}
+			o.ObserveFloat64(gauge, n, labels(pairs...))
+		}
+		return err
+	}, gauge)
+	return err
+}
+
+func labels(pairs ...string) metric.MeasurementOption {
+	attributes := make([]attribute.KeyValue, 0, len(pairs)/2)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		attributes = append(attributes, attribute.String(pairs[i], pairs[i+1]))
+	}
+	return metric.WithAttributeSet(attribute.NewSet(attributes...))
+}

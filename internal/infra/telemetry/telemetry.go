@@ -1,0 +1,75 @@
+// Package telemetry makes the traces and the metrics of a process: spans go to an OTLP collector when the standard
+// environment variables name one, metrics are read at /metrics.
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+	"go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
+)
+
+// Telemetry is a process's providers. They are handed to what needs them; nothing is global.
+type Telemetry struct {
+	Traces  *trace.TracerProvider
+	Meters  *metric.MeterProvider
+	Metrics *Metrics
+
+	registry *prometheus.Registry
+}
+
+// Start makes the telemetry of the process that service names. Spans are exported when OTEL_EXPORTER_OTLP_ENDPOINT or
+// OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is set; without them they still carry the trace ids of logs and problems.
+func Start(ctx context.Context, service string, processors ...trace.SpanProcessor) (*Telemetry, error) {
+	described, err := resource.New(ctx, resource.WithAttributes(semconv.ServiceName(service)), resource.WithFromEnv())
+	if err != nil {
+		return nil, fmt.Errorf("telemetry resource: %w", err)
+	}
+	options := []trace.TracerProviderOption{trace.WithResource(described)}
+	for _, p := range processors {
+		options = append(options, trace.WithSpanProcessor(p))
+	}
+	if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != "" {
+		exporter, err := otlptracehttp.New(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
+		}
+		options = append(options, trace.WithBatcher(exporter))
+	}
+	t := &Telemetry{Traces: trace.NewTracerProvider(options...), registry: prometheus.NewRegistry()}
+	t.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	reader, err := otelprometheus.New(otelprometheus.WithRegisterer(t.registry), otelprometheus.WithoutScopeInfo())
+	if err != nil {
+		return nil, fmt.Errorf("metrics reader: %w", err)
+	}
+	t.Meters = metric.NewMeterProvider(metric.WithReader(reader), metric.WithResource(described))
+	if t.Metrics, err = newMetrics(t.Meters.Meter("example.com/orders")); err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
+	}
+	return t, nil
+}
+
+// Handler serves the metrics in Prometheus' format.
+func (t *Telemetry) Handler() http.Handler {
+	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{})
+}
+
+// Propagator is how a trace crosses a process: W3C Trace Context.
+func (t *Telemetry) Propagator() propagation.TextMapPropagator { return propagation.TraceContext{} }
+
+// Stop sends what is still to be sent.
+func (t *Telemetry) Stop(ctx context.Context) error {
+	return errors.Join(t.Traces.Shutdown(ctx), t.Meters.Shutdown(ctx))
+}

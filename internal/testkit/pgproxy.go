@@ -1,0 +1,178 @@
+package testkit
+
+import (
+	"bytes"
+	bigendian "encoding/binary"
+	"io"
+	"net"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// CommitFault is what a PGProxy does to one COMMIT.
+type CommitFault int
+
+// The faults.
+const (
+	LoseCommit CommitFault = iota // it never reaches the server; both sides are cut
+	LoseReply                     // the server carries it out; then both sides are cut
+	HoldReply                     // the server carries it out; its reply waits until Release
+)
+
+// Commit is one COMMIT on its way through a PGProxy.
+type Commit struct {
+	Reached chan struct{} // closed once the fault has happened: lost, or carried out and its reply held or lost
+	fault   CommitFault
+	release chan struct{}
+}
+
+// Release lets a held reply pass.
+func (c *Commit) Release() { close(c.release) }
+
+// PGProxy stands between the API and PostgreSQL and passes the protocol on message by message, so that a test can
+// choose the one moment at which a COMMIT is on its way.
+type PGProxy struct {
+	URL      string
+	listener net.Listener
+	server   string
+	next     atomic.Pointer[Commit]
+	mu       sync.Mutex
+	open     []net.Conn
+	ended    sync.WaitGroup
+}
+
+// StartPGProxy starts a proxy before the server of a database. TLS does not pass it: the URL must disable it.
+func StartPGProxy(t testing.TB, databaseURL string) *PGProxy {
+	t.Helper()
+	u, err := url.Parse(databaseURL)
+	require.NoError(t, err)
+	p := &PGProxy{server: u.Host}
+	p.listener, err = net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	u.Host = p.listener.Addr().String()
+	p.URL = u.String()
+	p.ended.Go(p.accept)
+	t.Cleanup(p.stop)
+	return p
+}
+
+// OnNextCommit arms a fault for the next COMMIT of any connection. Reads commit too.
+func (p *PGProxy) OnNextCommit(fault CommitFault) *Commit {
+	c := &Commit{Reached: make(chan struct{}), fault: fault, release: make(chan struct{})}
+	p.next.Store(c)
+	return c
+}
+
+func (p *PGProxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", p.server)
+		if err != nil {
+			client.Close()
+			continue
+		}
+		p.mu.Lock()
+		p.open = append(p.open, client, server)
+		p.mu.Unlock()
+		l := &link{proxy: p, client: client, server: server}
+		p.ended.Go(l.toServer)
+		p.ended.Go(l.toClient)
+	}
+}
+
+func (p *PGProxy) stop() {
+	p.listener.Close()
+	p.mu.Lock()
+	for _, c := range p.open {
+		c.Close()
+	}
+	p.mu.Unlock()
+	p.ended.Wait()
+}
+
+// link is one connection through the proxy.
+type link struct {
+	proxy          *PGProxy
+	client, server net.Conn
+	commit         atomic.Pointer[Commit] // on its way to the server or back
+}
+
+func (l *link) cut() {
+	l.client.Close()
+	l.server.Close()
+}
+
+func (l *link) toServer() {
+	defer l.cut()
+	// The first message has no type (protocol, "Message Formats").
+	for first := true; ; first = false {
+		m, err := readMessage(l.client, first)
+		if err != nil {
+			return
+		}
+		if isCommit(m) {
+			if c := l.proxy.next.Swap(nil); c != nil {
+				if c.fault == LoseCommit {
+					l.cut()
+					close(c.Reached)
+					return
+				}
+				l.commit.Store(c)
+			}
+		}
+		if _, err := l.server.Write(m); err != nil {
+			return
+		}
+	}
+}
+
+func (l *link) toClient() {
+	defer l.cut()
+	for {
+		m, err := readMessage(l.server, false)
+		if err != nil {
+			return
+		}
+		if isCommitted(m) {
+			if c := l.commit.Swap(nil); c != nil {
+				close(c.Reached)
+				if c.fault == LoseReply {
+					return
+				}
+				<-c.release
+			}
+		}
+		if _, err := l.client.Write(m); err != nil {
+			return
+		}
+	}
+}
+
+// isCommit tells whether the message is a simple query COMMIT, as pgx sends it.
+func isCommit(m []byte) bool { return m[0] == 'Q' && bytes.EqualFold(m[5:], []byte("commit\x00")) }
+
+// isCommitted tells whether the message says that a COMMIT has been carried out.
+func isCommitted(m []byte) bool { return m[0] == 'C' && bytes.Equal(m[5:], []byte("COMMIT\x00")) }
+
+// readMessage reads one message whole: a type, except for the first of a client, and a length that includes itself.
+func readMessage(r io.Reader, first bool) ([]byte, error) {
+	head := make([]byte, 5)
+	if first {
+		head = head[:4]
+	}
+	if _, err := io.ReadFull(r, head); err != nil {
+		return nil, err
+	}
+	length := bigendian.BigEndian.Uint32(head[len(head)-4:])
+	m := make([]byte, len(head)+int(length)-4)
+	copy(m, head)
+	_, err := io.ReadFull(r, m[len(head):])
+	return m, err
+}
