@@ -54,7 +54,9 @@ func ExampleUpdate() {
 		log.Fatal(err)
 	}
 	product, err := client.Update(context.Background(),
-		func(ctx context.Context) (client.Answer[openapi.Product], error) { return orders.GetProduct(ctx, "TEA-001") },
+		func(ctx context.Context) (client.Answer[openapi.Product], error) {
+			return orders.GetProduct(ctx, "TEA-001")
+		},
 		func(p openapi.Product) (openapi.PutProductRequest, error) {
 			if !p.Active {
 				return openapi.PutProductRequest{}, errors.New("not for sale any more")

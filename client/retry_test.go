@@ -173,7 +173,9 @@ func TestUnguardedWritesAreSentOnce(t *testing.T) {
 // Ensure the waits are no shorter than Retry-After asks, in seconds and as a date, and hardly longer.
 func TestHonoursRetryAfter(t *testing.T) {
 	t.Parallel()
-	busy := func(h http.Header) answer { return answer{status: http.StatusServiceUnavailable, code: "try_again", header: h} }
+	busy := func(h http.Header) answer {
+		return answer{status: http.StatusServiceUnavailable, code: "try_again", header: h}
+	}
 	answers := []answer{busy(seconds("7")), busy(in(40 * time.Second)), busy(seconds("nonsense")), busy(in(-time.Hour)), placed()}
 	run(t, answers, func(t *testing.T, c *client.Client, s *script) {
 		_, err := c.PlaceOrder(t.Context(), teas(1))

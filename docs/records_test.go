@@ -72,6 +72,7 @@ type setting struct {
 	Value       string
 	Unit        string
 	Bounds      struct{ Least, Most string }
+	Choices     []string
 	Span        []struct{ Part, Value string }
 	Relations   []relation
 	UsedIn      struct{ File, Symbol string } `yaml:"used_in"`

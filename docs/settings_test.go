@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"maps"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -34,6 +35,36 @@ func load(process string, env map[string]string) (any, error) {
 		return config.LoadAPI(lookup)
 	}
 	return config.LoadWorker(lookup)
+}
+
+// measured is the settings whose values are amounts, with bounds.
+func measured(t testing.TB) map[string]setting {
+	t.Helper()
+	all := settings(t)
+	maps.DeleteFunc(all, func(_ string, s setting) bool { return s.Unit == "choice" })
+	return all
+}
+
+// Ensure a choice takes its words, each with an effect, and no other, and that its default is the value of its record.
+func TestChoicesAreAsRecorded(t *testing.T) {
+	t.Parallel()
+	for name, s := range settings(t) {
+		if s.Unit != "choice" {
+			continue
+		}
+		require.Contains(t, s.Choices, s.Value, name)
+		for _, process := range s.Processes {
+			untold, err := load(process, nil)
+			require.NoError(t, err)
+			for _, word := range s.Choices {
+				told, err := load(process, map[string]string{s.Environment: word})
+				require.NoError(t, err, "%s = %s", name, word)
+				require.Equal(t, word == s.Value, reflect.DeepEqual(untold, told), "%s = %s", name, word)
+			}
+			_, err = load(process, map[string]string{s.Environment: "other"})
+			require.ErrorContains(t, err, s.Environment+" ")
+		}
+	}
 }
 
 // amount reads a value of the setting: nanoseconds, or a count.
@@ -103,7 +134,7 @@ func mustExceed(all map[string]setting, a, b string, up bool) bool {
 // one that is told nothing, and one that is told another value is not.
 func TestDefaultsAreAsRecorded(t *testing.T) {
 	t.Parallel()
-	all := settings(t)
+	all := measured(t)
 	for name, s := range all {
 		for _, process := range s.Processes {
 			env := clear(all, s)
@@ -129,7 +160,7 @@ func TestDefaultsAreAsRecorded(t *testing.T) {
 // process that a setting is not for does not look at it.
 func TestBoundsAreAsRecorded(t *testing.T) {
 	t.Parallel()
-	all := settings(t)
+	all := measured(t)
 	for name, s := range all {
 		least, most := s.amount(t, s.Bounds.Least), s.amount(t, s.Bounds.Most)
 		env := clear(all, s)
@@ -156,7 +187,7 @@ func TestBoundsAreAsRecorded(t *testing.T) {
 // exactly where it is broken, with a message that names both variables.
 func TestRelationsAreEnforced(t *testing.T) {
 	t.Parallel()
-	all := settings(t)
+	all := measured(t)
 	for name, s := range all {
 		for _, r := range s.Relations {
 			require.Contains(t, all, r.To, name)
@@ -283,13 +314,16 @@ func TestEveryVariableIsListed(t *testing.T) {
 func TestOtherVariablesAreListed(t *testing.T) {
 	t.Parallel()
 	page := read(t, filepath.Join("settings", "README.md"))
+	everywhere := []string{"PATH", "TERM", "NO_COLOR"} // what every program understands
 	for _, folder := range []string{"cmd", "internal"} {
 		for path, file := range goFiles(t, folder, isCode) {
 			ast.Inspect(file, func(n ast.Node) bool {
 				call, ok := n.(*ast.CallExpr)
 				if ok && len(call.Args) > 0 && readsEnvironment(call) {
 					for _, name := range literals(call.Args[0]) {
-						require.Contains(t, page, "`"+name+"`", "%s reads it", path)
+						if !slices.Contains(everywhere, name) && !strings.Contains(page, "`"+name+"`") {
+							t.Errorf("%s reads %s, which docs/settings/README.md does not list", path, name)
+						}
 					}
 				}
 				return true
@@ -316,4 +350,3 @@ func TestSettingsAreUsedWhereTheySay(t *testing.T) {
 		requireSymbol(t, s.UsedIn.File, s.UsedIn.Symbol)
 	}
 }
-

@@ -1,4 +1,5 @@
-// Package migrations holds the schema: goose SQL files and, as one Go migration, River's own tables.
+// Package migrations holds the schema: goose SQL files, one Go migration for River's own tables, and what the service's
+// role may do with them.
 package migrations
 
 import (
@@ -15,15 +16,19 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 )
 
-//go:embed *.sql
+//go:embed 0*.sql
 var files embed.FS
 
-// riverVersion is the version of River's schema that this code was tested with. A newer River asks for a further Go
-// migration with the next version, never for an edit of the one below.
-const riverVersion = 8
+const (
+	// riverVersion is the version of River's schema that this code was tested with. A newer River asks for a further Go
+	// migration with the next version, never for an edit of the one below.
+	riverVersion = 8
+	// lockTries bounds the wait for another process that migrates, a second for each try.
+	lockTries = 300
+)
 
-// Up brings the database to the newest schema. Several processes may call it at once: a session lock lets one work
-// and the others find nothing left to do.
+// Up brings the database to the newest schema and its privileges up to date. Several processes may call it at once: a
+// session lock lets one work, and the others wait for it and find nothing left to do.
 func Up(ctx context.Context, pool *pgxpool.Pool) error {
 	db := stdlib.OpenDBFromPool(pool)
 	defer db.Close()
@@ -39,22 +44,11 @@ func UpDB(ctx context.Context, db *sql.DB) error {
 	if _, err := p.Up(ctx); err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
-	return nil
-}
-
-// Pending tells whether the database lacks a migration that this binary knows.
-func Pending(ctx context.Context, pool *pgxpool.Pool) (bool, error) {
-	db := stdlib.OpenDBFromPool(pool)
-	defer db.Close()
-	p, err := provider(db)
-	if err != nil {
-		return false, err
-	}
-	return p.HasPending(ctx)
+	return grant(ctx, db)
 }
 
 func provider(db *sql.DB) (*goose.Provider, error) {
-	locker, err := lock.NewPostgresSessionLocker()
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, lockTries))
 	if err != nil {
 		return nil, fmt.Errorf("migration lock: %w", err)
 	}

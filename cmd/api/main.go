@@ -1,6 +1,9 @@
 // Command api serves the HTTP API. Its settings are environment variables; docs/settings describes them.
 package main
 
-import "example.com/orders/internal/boot"
+import (
+	"example.com/orders/internal/boot"
+	"example.com/orders/internal/process"
+)
 
-func main() { boot.Main("orders-api", boot.RunAPI) }
+func main() { process.Serve("orders-api", process.Ready(), boot.RunAPI) }

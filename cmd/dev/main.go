@@ -10,6 +10,7 @@ import (
 
 	"example.com/orders/internal/boot"
 	"example.com/orders/internal/infra/config"
+	"example.com/orders/internal/process"
 )
 
 const usage = `usage: dev run|demo
@@ -17,7 +18,7 @@ const usage = `usage: dev run|demo
   run   the whole service, until Ctrl-C
   demo  the tour: every promise of the service, shown and checked; ends by itself`
 
-func main() { boot.Main("orders-dev", run) }
+func main() { process.Main("orders-dev", run) }
 
 func run(ctx context.Context, lookup config.Lookup, log *slog.Logger) error {
 	command := ""
@@ -29,8 +30,10 @@ func run(ctx context.Context, lookup config.Lookup, log *slog.Logger) error {
 		return runService(ctx, log)
 	case "demo":
 		return runDemo(ctx)
+	case "seed": // what docker compose does after its migrations
+		return runSeed(ctx, log)
 	case "worker": // the demo's child process, which it kills
-		return boot.RunWorker(ctx, lookup, log)
+		return boot.RunWorker(untilOrphaned(ctx), lookup, log)
 	default:
 		return errors.New(usage)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"example.com/orders/internal/app"
@@ -28,6 +29,16 @@ func catalogue() []struct {
 	}
 }
 
+// runSeed adds the catalogue to the database of DATABASE_URL.
+func runSeed(ctx context.Context, log *slog.Logger) (err error) {
+	s := &stack{log: log}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	if err := s.startTelemetry(ctx); err != nil {
+		return err
+	}
+	return s.seed(ctx)
+}
+
 // seed adds the catalogue through the service's own use cases. What is there already stays as it is.
 func (s *stack) seed(ctx context.Context) error {
 	c, err := config.LoadAPI(s.lookup)
@@ -45,6 +56,7 @@ func (s *stack) seed(ctx context.Context) error {
 	}
 	store := postgres.NewStore(pool, enqueuer.In, postgres.Settings{
 		KeyWait: c.KeyWait, LockTimeout: c.Database.LockTimeout, AcquireTimeout: c.Database.AcquireTimeout,
+		TxLimits: postgres.TxLimits(c.Database),
 	}, s.tel.Metrics, s.tel.Traces)
 	service := app.New(store, postgres.NewReader(store), nil, app.Settings{KeyRetention: c.KeyRetention}, time.Now)
 	for _, p := range catalogue() {

@@ -30,12 +30,13 @@ const (
 // stack is the parts that run beside the worker. Each start function adds what it started; stop undoes them in
 // reverse.
 type stack struct {
-	env   map[string]string // what the parts are configured with, beneath the real environment
-	log   *slog.Logger
-	notes io.Writer
-	tel   *telemetry.Telemetry // one for all parts of this process
-	ready []func(context.Context) error
-	stops []func(context.Context) error
+	env    map[string]string // what the parts are configured with
+	sealed bool              // env is everything; else the real environment comes before it
+	log    *slog.Logger
+	notes  io.Writer
+	tel    *telemetry.Telemetry // one for all parts of this process
+	ready  []func(context.Context) error
+	stops  []func(context.Context) error
 }
 
 func (s *stack) stop() error {
@@ -48,9 +49,9 @@ func (s *stack) stop() error {
 	return err
 }
 
-// lookup finds a variable in the environment, and else what this stack has set for its parts.
+// lookup finds a variable in the environment, unless the stack is sealed, and else what it has set for its parts.
 func (s *stack) lookup(name string) (string, bool) {
-	if v, ok := os.LookupEnv(name); ok && v != "" {
+	if v, ok := os.LookupEnv(name); ok && v != "" && !s.sealed {
 		return v, true
 	}
 	v, ok := s.env[name]
@@ -60,24 +61,35 @@ func (s *stack) lookup(name string) (string, bool) {
 // startDatabase uses DATABASE_URL, or starts an embedded PostgreSQL in dir (empty: a throw-away one). It migrates and
 // seeds the database.
 func (s *stack) startDatabase(ctx context.Context, dir string) error {
-	if _, ok := s.lookup("DATABASE_URL"); !ok {
-		server, err := embeddedpg.Start(ctx, embeddedpg.Options{DataDir: dir, Durable: dir != "", Log: s.notes})
-		if err != nil {
+	owner, ok := s.lookup("MIGRATE_DATABASE_URL")
+	if _, given := s.lookup("DATABASE_URL"); !given {
+		var err error
+		if owner, err = s.startPostgreSQL(ctx, dir); err != nil {
 			return fmt.Errorf("embedded PostgreSQL: %w", err)
 		}
-		s.stops = append(s.stops, func(context.Context) error { return server.Stop() })
-		s.env["DATABASE_URL"] = server.URL("postgres")
+	} else if !ok {
+		owner, _ = s.lookup("DATABASE_URL")
 	}
-	url, _ := s.lookup("DATABASE_URL")
-	pool, err := pgxpool.New(ctx, url)
+	pool, err := pgxpool.New(ctx, owner)
 	if err != nil {
-		return errors.New("DATABASE_URL cannot be parsed")
+		return errors.New("DATABASE_URL or MIGRATE_DATABASE_URL cannot be parsed")
 	}
 	defer pool.Close()
 	if err := migrations.Up(ctx, pool); err != nil {
 		return err
 	}
 	return s.seed(ctx)
+}
+
+// startPostgreSQL starts the server and lets the service in as a role that owns nothing. It returns the owner's address.
+func (s *stack) startPostgreSQL(ctx context.Context, dir string) (owner string, err error) {
+	server, err := embeddedpg.Start(ctx, embeddedpg.Options{DataDir: dir, Durable: dir != "", Log: s.notes})
+	if err != nil {
+		return "", err
+	}
+	s.stops = append(s.stops, func(context.Context) error { return server.Stop() })
+	owner, s.env["DATABASE_URL"], err = server.Separate(ctx, "orders")
+	return owner, err
 }
 
 func (s *stack) startSandbox(ctx context.Context, addr, stateFile string) (*sandbox.Server, error) {

@@ -3,34 +3,28 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
 
+	"example.com/orders/internal/infra/config"
+	"example.com/orders/internal/process"
 	"example.com/orders/internal/sandbox"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	if err := run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	process.Serve("sandbox", process.Health{Variable: "SANDBOX_ADDR", Default: "127.0.0.1:8089", Path: "/livez"}, run)
 }
 
-func run(ctx context.Context) error {
+func run(ctx context.Context, _ config.Lookup, log *slog.Logger) error {
 	set, err := sandbox.SettingsFromEnv(os.Getenv)
 	if err != nil {
 		return err
 	}
-	set.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	set.Log = log
 	server, err := sandbox.Listen(ctx, set)
 	if err != nil {
 		return err
 	}
-	set.Log.Info("sandbox ready", "url", server.URL(), "issuer", set.Issuer, "audience", set.Audience)
+	log.Info("sandbox ready", "url", server.URL(), "issuer", set.Issuer, "audience", set.Audience)
 	return server.Serve(ctx)
 }

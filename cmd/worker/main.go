@@ -1,6 +1,9 @@
 // Command worker works the jobs of the outbox. Its settings are environment variables; docs/settings describes them.
 package main
 
-import "example.com/orders/internal/boot"
+import (
+	"example.com/orders/internal/boot"
+	"example.com/orders/internal/process"
+)
 
-func main() { boot.Main("orders-worker", boot.RunWorker) }
+func main() { process.Serve("orders-worker", process.Ready(), boot.RunWorker) }

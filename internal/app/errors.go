@@ -43,7 +43,8 @@ var (
 			" applied. Retry with the same Idempotency-Key or version to learn which.")
 )
 
-// ErrStale is what a save returns when the stored version is not the one that was loaded.
+// ErrStale is what a save returns when the stored version is not the one that was loaded. The transaction then runs
+// again: internal writers reload, and a caller's version is compared anew.
 var ErrStale = errors.New("stored version differs from the loaded one")
 
 // ErrNotFound is what a repository returns when there is no such aggregate.

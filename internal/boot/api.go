@@ -4,6 +4,7 @@ package boot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
+	"go.opentelemetry.io/otel/metric/noop"
 
 	"example.com/orders/internal/app"
 	"example.com/orders/internal/httpapi"
@@ -70,13 +72,16 @@ func (a *API) start(ctx context.Context, c config.API, t *telemetry.Telemetry, l
 		return fmt.Errorf("API_ADDR: %w", err)
 	}
 	a.server = newServer(otelhttp.NewHandler(handler, "api", otelhttp.WithTracerProvider(t.Traces),
-		otelhttp.WithMeterProvider(t.Meters), otelhttp.WithPropagators(t.Propagator())), c.RequestTimeout)
+		// Its metrics would have a series for every Host header that anybody sends; ours say the same.
+		otelhttp.WithMeterProvider(noop.NewMeterProvider()), otelhttp.WithPropagators(t.Propagator())), c.RequestTimeout)
 	go func() { a.failed <- a.server.Serve(a.listener) }()
 	return nil
 }
 
 func storeSettings(c config.Database, keyWait time.Duration) postgres.Settings {
-	return postgres.Settings{KeyWait: keyWait, LockTimeout: c.LockTimeout, AcquireTimeout: c.AcquireTimeout}
+	return postgres.Settings{
+		KeyWait: keyWait, LockTimeout: c.LockTimeout, AcquireTimeout: c.AcquireTimeout, TxLimits: postgres.TxLimits(c),
+	}
 }
 
 // newServer bounds what a client can hold: headers, body and answer each have their time.
@@ -109,16 +114,45 @@ func (a *API) Ready(ctx context.Context) error { return databaseReady(ctx, a.poo
 // Failed receives the error of a server that ended by itself.
 func (a *API) Failed() <-chan error { return a.failed }
 
-// Stop stops accepting, lets requests in flight finish until ctx ends, and closes the pool last.
+// Stop stops accepting and lets requests in flight finish for three quarters of the time that ctx leaves. Those that
+// need longer are cut off, which leaves nothing of them, and the pool is closed last.
 func (a *API) Stop(ctx context.Context) error {
-	err := a.server.Shutdown(ctx)
+	patient, cancel := mostOf(ctx)
+	defer cancel()
+	err := a.server.Shutdown(patient)
 	if err != nil {
+		err = fmt.Errorf("requests were cut off: %w", err)
 		_ = a.server.Close()
 	}
-	a.close()
-	return err
+	a.stopKeys()
+	return errors.Join(err, closePool(ctx, a.pool))
 }
 
+// mostOf leaves a quarter of ctx's time for what comes after.
+func mostOf(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Until(deadline)*3/4)
+}
+
+// closePool waits until every connection is given back and closed, but no longer than ctx lets it.
+func closePool(ctx context.Context, pool *pgxpool.Pool) error {
+	closed := make(chan struct{})
+	go func() {
+		pool.Close()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+		return nil
+	case <-ctx.Done():
+		return errors.New("connections to the database were still in use")
+	}
+}
+
+// close undoes a start that failed: nothing is in flight.
 func (a *API) close() {
 	if a.stopKeys != nil {
 		a.stopKeys()

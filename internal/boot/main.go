@@ -5,28 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"example.com/orders/internal/infra/config"
 	"example.com/orders/internal/infra/telemetry"
 )
-
-// Run is the body of a process: it returns when ctx ends and everything has stopped.
-type Run func(ctx context.Context, lookup config.Lookup, log *slog.Logger) error
-
-// Main runs a process until it ends or a signal asks for it: the first signal stops it in good order, a second one
-// ends it at once. A failure is one line on standard error and exit status 1.
-func Main(service string, run Run) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // hands a second signal back to its default
-	if err := run(ctx, os.LookupEnv, telemetry.NewLog(os.Stderr, service)); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
 
 // RunAPI is the API process.
 func RunAPI(ctx context.Context, lookup config.Lookup, log *slog.Logger) error {

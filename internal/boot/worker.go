@@ -25,8 +25,10 @@ import (
 
 // Worker is a running worker process.
 type Worker struct {
-	client *river.Client[pgx.Tx]
-	pool   *pgxpool.Pool
+	client   *river.Client[pgx.Tx]
+	pool     *pgxpool.Pool
+	stopping context.Context // ends when a stop begins
+	stop     context.CancelFunc
 }
 
 // StartWorker starts the worker and returns once it fetches jobs.
@@ -36,6 +38,7 @@ func StartWorker(ctx context.Context, c config.Worker, t *telemetry.Telemetry, l
 		return nil, err
 	}
 	w := &Worker{pool: pool}
+	w.stopping, w.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := w.start(ctx, c, t, log); err != nil {
 		pool.Close()
 		return nil, err
@@ -52,11 +55,13 @@ func (w *Worker) start(ctx context.Context, c config.Worker, t *telemetry.Teleme
 	gateway := telemetry.ObserveGateway(stripegateway.New(stripegateway.Config{
 		APIKey: c.StripeKey, BaseURL: c.StripeURL, Timeout: c.ProviderTimeout,
 		Transport: otelhttp.NewTransport(http.DefaultTransport, otelhttp.WithTracerProvider(t.Traces),
-			otelhttp.WithMeterProvider(t.Meters), otelhttp.WithPropagators(t.Propagator())),
+			otelhttp.WithMeterProvider(noop.NewMeterProvider()), otelhttp.WithPropagators(t.Propagator())),
 	}), t.Metrics)
 	store := postgres.NewStore(w.pool, enqueuer.In, storeSettings(c.Database, 0), t.Metrics, t.Traces)
 	service := app.New(store, postgres.NewReader(store), gateway, app.Settings{ChargeHorizon: c.ChargeHorizon}, time.Now)
-	w.client, err = outbox.NewWorker(w.pool, service, store, postgres.PgxTx, workerConfig(c), t.Metrics, log, traced)
+	limits := workerConfig(c)
+	limits.Stopping = w.stopping.Done()
+	w.client, err = outbox.NewWorker(w.pool, service, store, postgres.PgxTx, limits, t.Metrics, log, traced)
 	if err != nil {
 		return err
 	}
@@ -72,7 +77,10 @@ func (w *Worker) start(ctx context.Context, c config.Worker, t *telemetry.Teleme
 
 func workerConfig(c config.Worker) outbox.WorkerConfig {
 	return outbox.WorkerConfig{
-		MaxWorkers: c.Concurrency, JobTimeout: c.JobTimeout, RescueAfter: c.JobRescueAfter, StopTimeout: c.ShutdownTimeout,
+		MaxWorkers: c.Concurrency, JobTimeout: c.JobTimeout, RescueAfter: c.JobRescueAfter,
+		StopTimeout: c.ShutdownTimeout * 3 / 4, // what is left is for jobs that are cut short to record it
+
+		PollOnly: c.Database.Pooled,
 		Purge: outbox.PurgeConfig{
 			Interval: c.PurgeInterval, Batch: c.PurgeBatch, Batches: c.PurgeBatches, Pause: c.PurgePause,
 		},
@@ -102,12 +110,12 @@ func (w *Worker) Ready(ctx context.Context) error {
 // River is the client, for the operators' user interface.
 func (w *Worker) River() *river.Client[pgx.Tx] { return w.client }
 
-// Stop stops fetching, lets running jobs finish until ctx ends, and closes the pool last.
+// Stop stops fetching, lets running jobs finish, and closes the pool last, all until ctx ends.
 func (w *Worker) Stop(ctx context.Context) error {
+	w.stop()
 	err := w.client.Stop(ctx)
-	w.pool.Close()
 	if err != nil {
-		return fmt.Errorf("stop river: %w", err)
+		err = fmt.Errorf("stop river: %w", err)
 	}
-	return nil
+	return errors.Join(err, closePool(ctx, w.pool))
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // shelved is the units that the property test starts with.
-const shelved = 40
+const shelved = 15
 
 // shop drives the aggregates as the use cases do, and keeps a plain model beside them.
 type shop struct {

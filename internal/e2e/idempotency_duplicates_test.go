@@ -15,7 +15,7 @@ import (
 //
 // Standard: litespec/ext/concurrency#reload-concurrent-winners
 // Standard: litespec/ext/concurrency#replay-completed-results
-func TestTwentyDuplicatesMakeOneOrder(t *testing.T) {
+func TestIdempotencyTwentyDuplicatesMakeOneOrder(t *testing.T) {
 	t.Parallel()
 	s := startPatient(t)
 	held := s.HoldStock(t, "TEA-001")
@@ -33,7 +33,7 @@ func TestTwentyDuplicatesMakeOneOrder(t *testing.T) {
 //
 // Standard: litespec/ext/concurrency#enforce-key-uniqueness
 // Standard: litespec/ext/concurrency#reload-concurrent-winners
-func TestTwentyDuplicatesAtTwoInstancesMakeOneOrder(t *testing.T) {
+func TestIdempotencyTwentyDuplicatesAtTwoInstancesMakeOneOrder(t *testing.T) {
 	t.Parallel()
 	s := startPatient(t)
 	other := s.Another(t)
@@ -54,7 +54,7 @@ func TestTwentyDuplicatesAtTwoInstancesMakeOneOrder(t *testing.T) {
 //
 // Standard: litespec/ext/concurrency#discard-failed-replay-state
 // Standard: litespec/ext/concurrency#reload-concurrent-winners
-func TestOneWaiterTakesOverFromAWinnerThatRollsBack(t *testing.T) {
+func TestIdempotencyOneWaiterTakesOverFromAWinnerThatRollsBack(t *testing.T) {
 	t.Parallel()
 	const n, refused = 8, 3
 	s := startPatient(t)
@@ -79,7 +79,7 @@ func TestOneWaiterTakesOverFromAWinnerThatRollsBack(t *testing.T) {
 // Ensure the same across instances, where the winner's session is ended by the server.
 //
 // Standard: litespec/ext/concurrency#discard-failed-replay-state
-func TestAnotherInstanceTakesOverFromAWinnerThatDies(t *testing.T) {
+func TestIdempotencyAnotherInstanceTakesOverFromAWinnerThatDies(t *testing.T) {
 	t.Parallel()
 	s := startPatient(t)
 	other := s.Another(t)
@@ -103,7 +103,7 @@ func TestAnotherInstanceTakesOverFromAWinnerThatDies(t *testing.T) {
 
 // Ensure that waiting duplicates leave the connections to others: with a pool of 4 and 50 duplicates, reads and other
 // orders are answered while the winner is still held.
-func TestWaitingDuplicatesLeaveConnectionsToOthers(t *testing.T) {
+func TestIdempotencyWaitingDuplicatesLeaveConnectionsToOthers(t *testing.T) {
 	t.Parallel()
 	s := startPatient(t, "DB_MAX_CONNS", "4")
 	s.Product(t, "MUG-001", 1250, 100)
@@ -122,7 +122,7 @@ func TestWaitingDuplicatesLeaveConnectionsToOthers(t *testing.T) {
 
 // Ensure the same where the winner is at another instance, so that the duplicates wait on the unique index: even a
 // pool of one connection serves others.
-func TestDuplicatesOfAnotherInstanceLeaveASingleConnectionToOthers(t *testing.T) {
+func TestIdempotencyDuplicatesOfAnotherInstanceLeaveASingleConnectionToOthers(t *testing.T) {
 	t.Parallel()
 	s := startPatient(t)
 	s.Product(t, "MUG-001", 1250, 100)
@@ -159,7 +159,7 @@ func requireOthersServed(t *testing.T, bob *testkit.Caller, order string) {
 }
 
 // Ensure a pool of one connection neither deadlocks on 50 duplicates nor on 50 different orders.
-func TestAPoolOfOneDoesNotDeadlock(t *testing.T) {
+func TestIdempotencyAPoolOfOneDoesNotDeadlock(t *testing.T) {
 	t.Parallel()
 	s := startPatient(t, "DB_MAX_CONNS", "1")
 	s.Product(t, "MUG-001", 1250, 100)

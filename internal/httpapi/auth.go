@@ -17,7 +17,11 @@ type actorKey struct{}
 // authenticate asks for a bearer token (RFC 6750) and puts the actor that it proves into the context.
 func authenticate(auth Authenticator) step {
 	return func(_ http.ResponseWriter, r *http.Request) (*http.Request, error) {
-		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		lines := r.Header.Values("Authorization")
+		if len(lines) != 1 { // of two, a proxy before us may have checked the other one
+			return r, errUnauthenticated
+		}
+		scheme, token, _ := strings.Cut(lines[0], " ")
 		if !strings.EqualFold(scheme, "Bearer") || token == "" {
 			return r, errUnauthenticated
 		}

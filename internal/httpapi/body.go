@@ -25,8 +25,8 @@ const (
 // strictBody reads the body, bounded, and lets only what the contract describes pass: one JSON value of the declared
 // media type, without duplicate or unknown members, trailing data or text that PostgreSQL cannot store.
 func strictBody(w http.ResponseWriter, r *http.Request) (*http.Request, error) {
-	schema := operationOf(r.Context()).body
-	if schema == nil {
+	op := operationOf(r.Context())
+	if op.body == nil || op.bodiless && r.ContentLength == 0 {
 		return r, nil
 	}
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != mediaJSON {
@@ -39,7 +39,7 @@ func strictBody(w http.ResponseWriter, r *http.Request) (*http.Request, error) {
 	if err := strictJSON(raw); err != nil {
 		return r, err
 	}
-	if err := matchSchema(schema, raw); err != nil {
+	if err := matchSchema(op.body, raw); err != nil {
 		return r, err
 	}
 	r.Body = io.NopCloser(bytes.NewReader(raw))
@@ -103,9 +103,30 @@ func collect(v *domain.Violations, field string, err error) {
 		if path := one.JSONPointer(); field == "" {
 			field = strings.Join(path, "/")
 		}
-		v.Add(field, one.SchemaField, one.Reason)
+		code, message := broken(one.SchemaField)
+		v.Add(field, code, message)
 	default:
 		v.Add(field, "invalid", "is not valid")
+	}
+}
+
+// broken names a rule of the contract's schema as the domain names its own, in words that quote nothing of the input.
+func broken(keyword string) (code, message string) {
+	switch keyword {
+	case "required":
+		return "required", "is missing"
+	case "properties":
+		return "unknown", "has a member that is not known"
+	case "type", "nullable":
+		return "type", "is not of the type that the contract names"
+	case "minLength", "maxLength", "minItems", "maxItems":
+		return "length", "is too short or too long"
+	case "minimum", "maximum":
+		return "range", "is too small or too large"
+	case "enum":
+		return "enum", "is not one of the values that the contract lists"
+	default:
+		return "pattern", "does not have the form that the contract asks for"
 	}
 }
 

@@ -3,12 +3,15 @@ package httpapi
 import (
 	"net/http"
 	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
 )
 
 // The header names that the contract uses.
 const (
 	headerIdempotencyKey     = "Idempotency-Key"
 	headerIdempotentReplayed = "Idempotent-Replayed"
+	headerRequestID          = "Request-Id"
 	headerIfMatch            = "If-Match"
 	headerIfNoneMatch        = "If-None-Match"
 	maxKey                   = 255
@@ -32,6 +35,9 @@ func checkHeaders(_ http.ResponseWriter, r *http.Request) (*http.Request, error)
 		return r, errPreconditionRequired
 	}
 	for _, name := range []string{headerIfMatch, headerIfNoneMatch} {
+		if op.parameters.GetByInAndName(openapi3.ParameterInHeader, name) == nil {
+			continue // the operation does not take it, so it has no say
+		}
 		if _, err := parseTags(r.Header.Get(name)); err != nil {
 			return r, err
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/lestrrat-go/jwx/v3/jwk"
 	"github.com/lestrrat-go/jwx/v3/jws"
 	"github.com/lestrrat-go/jwx/v3/jwt"
+	"golang.org/x/sync/singleflight"
 
 	"example.com/orders/internal/app"
 )
@@ -24,6 +25,8 @@ const (
 	// keysEvery is how often the keys are fetched anyway; keysAtMost bounds fetches for the sake of unknown keys.
 	keysEvery  = 15 * time.Minute
 	keysAtMost = 10 * time.Second
+	// fetchMost bounds one fetch, and so how long a request waits for it.
+	fetchMost = 10 * time.Second
 	// claimMost bounds the claims that end up in the store, in bytes.
 	claimMost = 255
 	// singleTenant is the tenant of a deployment whose tokens name none.
@@ -42,6 +45,7 @@ type JWTAuthenticator struct {
 	config JWTConfig
 	cache  *jwk.Cache
 
+	fetches singleflight.Group
 	mu      sync.Mutex
 	fetched time.Time // when an unknown key last caused a fetch
 }
@@ -69,7 +73,8 @@ func (a *JWTAuthenticator) Authenticate(ctx context.Context, token string) (app.
 	if err != nil {
 		return app.Actor{}, fmt.Errorf("%w: %w", app.ErrTryAgain, err)
 	}
-	parsed, err := jwt.ParseString(token, jwt.WithKeySet(keys), jwt.WithIssuer(a.config.Issuer),
+	// Issuers may publish keys without an algorithm: it then follows from the key's type and the allowed header.
+	parsed, err := jwt.ParseString(token, jwt.WithKeySet(keys, jws.WithInferAlgorithmFromKey(true)), jwt.WithIssuer(a.config.Issuer),
 		jwt.WithAudience(a.config.Audience), jwt.WithAcceptableSkew(clockSkew),
 		jwt.WithRequiredClaim(jwt.ExpirationKey), jwt.WithRequiredClaim(jwt.SubjectKey))
 	if err != nil {
@@ -79,7 +84,7 @@ func (a *JWTAuthenticator) Authenticate(ctx context.Context, token string) (app.
 }
 
 // keys returns the issuer's keys. A token of an unknown key makes it fetch them again, since the issuer may have
-// rotated, but not more often than keysAtMost.
+// rotated. Requests that come at once share one fetch, which goes on when one of them leaves.
 func (a *JWTAuthenticator) keys(ctx context.Context, kid string) (jwk.Set, error) {
 	set, err := a.cache.Lookup(ctx, a.config.JWKSURL)
 	if err == nil {
@@ -87,6 +92,24 @@ func (a *JWTAuthenticator) keys(ctx context.Context, kid string) (jwk.Set, error
 			return set, nil
 		}
 	}
+	fetched := a.fetches.DoChan("", func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchMost)
+		defer cancel()
+		return a.fetch(ctx)
+	})
+	select {
+	case r := <-fetched:
+		set, _ = r.Val.(jwk.Set)
+		return set, r.Err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// fetch fetches the keys, unless that was tried a moment ago. Where the issuer does not answer, the keys that are there
+// stay good.
+func (a *JWTAuthenticator) fetch(ctx context.Context) (jwk.Set, error) {
+	set, err := a.cache.Lookup(ctx, a.config.JWKSURL)
 	if !a.mayFetch(err != nil) {
 		return set, err
 	}

@@ -35,6 +35,9 @@ func observe(o Observer, log *slog.Logger) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			start := time.Now()
+			if id := traceID(r); id != "" {
+				w.Header().Set(headerRequestID, id) // of this exchange: never stored, so a replay has its own
+			}
 			seen := &record{operation: "none", code: "ok", status: http.StatusOK}
 			ctx := context.WithValue(r.Context(), recordKey{}, seen)
 			next.ServeHTTP(&statusWriter{ResponseWriter: w, record: seen}, r.WithContext(ctx))

@@ -20,6 +20,7 @@ type operation struct {
 	versioned  bool // If-Match is required
 	parameters openapi3.Parameters
 	body       *openapi3.Schema // nil: no body is read
+	bodiless   bool             // the body may be left out
 }
 
 // operations finds an operation by its method and path template.
@@ -65,6 +66,7 @@ func newOperation(o *openapi3.Operation, shared openapi3.Parameters) (operation,
 	}
 	if o.RequestBody != nil {
 		op.body = o.RequestBody.Value.Content.Get(mediaJSON).Schema.Value
+		op.bodiless = !o.RequestBody.Value.Required
 	}
 	return op, nil
 }

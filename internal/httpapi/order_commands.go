@@ -53,11 +53,15 @@ func (s *server) CancelOrder(
 	if err != nil {
 		return nil, err
 	}
+	input := app.CancelOrderInput{OrderID: r.OrderID, Expected: versions}
+	if r.Body != nil {
+		input.Reason = text(r.Body.Reason)
+	}
 	outcome, err := s.app.CancelOrder(ctx, actorOf(ctx), app.Keyed[domain.OrderState]{
 		Key:    r.Params.IdempotencyKey,
 		Route:  routeIdentity(http.MethodPost, "/v1/orders/{order_id}/cancellation", r.OrderID.String()),
 		Render: render(cancellationReceipt),
-	}, app.CancelOrderInput{OrderID: r.OrderID, Expected: versions, Reason: text(r.Body.Reason)})
+	}, input)
 	return reply(outcome), err
 }
 

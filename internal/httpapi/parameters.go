@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"encoding/base64"
-	"errors"
 	"net/http"
 	"net/url"
 
@@ -21,7 +20,7 @@ func checkParameters(_ http.ResponseWriter, r *http.Request) (*http.Request, err
 	var violations domain.Violations
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return r, malformed("The query is not valid.")
+		return r, invalidField("query")
 	}
 	input := &openapi3filter.RequestValidationInput{Request: r, PathParams: pathParameters(r), QueryParams: query}
 	for _, p := range operationOf(r.Context()).parameters {
@@ -48,19 +47,40 @@ func pathParameters(r *http.Request) map[string]string {
 	return values
 }
 
-// A cursor is the id of the last item of a page, encoded so that nobody is tempted to make one up.
+// A cursor is the id of the last item of a page behind a letter for its list, encoded so that nobody is tempted to make
+// one up. A cursor of one list is none of another.
+const (
+	orderCursors   = 'o'
+	productCursors = 'p'
+)
 
-func orderCursor(id domain.OrderID) string { return base64.RawURLEncoding.EncodeToString(id[:]) }
+func orderCursor(id domain.OrderID) string { return cursor(orderCursors, id[:]) }
 
-func productCursor(sku string) string { return base64.RawURLEncoding.EncodeToString([]byte(sku)) }
+func productCursor(sku string) string { return cursor(productCursors, []byte(sku)) }
+
+func cursor(list byte, item []byte) string {
+	return base64.RawURLEncoding.EncodeToString(append([]byte{list}, item...))
+}
+
+// item is what a cursor of that list names.
+func item(list byte, cursor string) ([]byte, error) {
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	if err != nil || len(raw) == 0 || raw[0] != list {
+		return nil, app.ErrInvalidCursor
+	}
+	return raw[1:], nil
+}
 
 func orderAfter(cursor *string) (domain.OrderID, error) {
 	if cursor == nil {
 		return uuid.Nil, nil
 	}
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(*cursor)
-	id, idErr := uuid.FromBytes(raw)
-	if errors.Join(err, idErr) != nil || id == uuid.Nil {
+	raw, err := item(orderCursors, *cursor)
+	if err != nil {
+		return uuid.Nil, err
+	}
+	id, err := uuid.FromBytes(raw)
+	if err != nil || id == uuid.Nil {
 		return uuid.Nil, app.ErrInvalidCursor
 	}
 	return id, nil
@@ -70,7 +90,7 @@ func productAfter(cursor *string) (string, error) {
 	if cursor == nil {
 		return "", nil
 	}
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(*cursor)
+	raw, err := item(productCursors, *cursor)
 	if err != nil || !domain.ValidSKU(string(raw)) {
 		return "", app.ErrInvalidCursor
 	}

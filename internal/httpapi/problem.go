@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -9,16 +10,25 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-chi/chi/v5"
 	"go.opentelemetry.io/otel/trace"
 
+	"example.com/orders/internal/app"
 	"example.com/orders/internal/domain"
 	"example.com/orders/internal/httpapi/openapi"
 )
 
 // problemBase is where the types of problems are documented; the code follows.
 const problemBase = "https://orders.example.com/problems/"
+
+// The contract's bounds on what a caller can make long in a problem.
+const (
+	maxInstance    = 2048
+	maxField       = 255
+	maxFieldErrors = 100
+)
 
 // problems writes every error of the API as application/problem+json (RFC 9457), and nothing else does.
 type problems struct{ log *slog.Logger }
@@ -46,7 +56,7 @@ func (p problems) write(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	_ = json.NewEncoder(w).Encode(openapi.Problem{
 		Type: problemBase + string(refusal.Code), Title: kind.title, Status: int32(kind.status), Detail: refusal.Message,
-		Instance: r.URL.Path, Code: openapi.ProblemCode(refusal.Code), TraceID: traceID(r), Errors: fieldErrors(refusal),
+		Instance: instance(r), Code: openapi.ProblemCode(refusal.Code), TraceID: traceID(r), Errors: fieldErrors(refusal),
 	})
 }
 
@@ -65,12 +75,32 @@ func traceID(r *http.Request) string {
 	return ""
 }
 
+// instance is the path of the request as a URI reference: escaped, bounded, and with one leading slash, since two would
+// name a host.
+func instance(r *http.Request) string {
+	return clip("/"+strings.TrimLeft(r.URL.EscapedPath(), "/"), maxInstance)
+}
+
+// fieldErrors lists what is wrong with which field. What a caller can make long is cut: a list of so many mistakes, or
+// a field name as long as a body, helps nobody.
 func fieldErrors(refusal *domain.Error) []openapi.FieldError {
-	fields := make([]openapi.FieldError, len(refusal.Fields))
-	for i, f := range refusal.Fields {
-		fields[i] = openapi.FieldError{Field: f.Field, Code: f.Code, Message: f.Message}
+	named := refusal.Fields[:min(len(refusal.Fields), maxFieldErrors)]
+	fields := make([]openapi.FieldError, len(named))
+	for i, f := range named {
+		fields[i] = openapi.FieldError{Field: clip(f.Field, maxField), Code: f.Code, Message: f.Message}
 	}
 	return fields
+}
+
+// clip cuts s to at most so many bytes, and not within a character.
+func clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most]
 }
 
 // recoverPanics answers a panic as an internal error and logs where it happened; none of that reaches the caller.
@@ -115,6 +145,8 @@ func classify(err error) *domain.Error {
 		return refusal
 	case errors.Is(err, ErrUnauthenticated):
 		return errUnauthenticated
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return app.ErrTryAgain // the client has gone, or the request's time was up, before anything was committed
 	default:
 		return generated(err)
 	}

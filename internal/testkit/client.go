@@ -29,12 +29,16 @@ func (s *Service) As(t testing.TB, actor string) *Caller {
 	return s.AsOf(t, actor, "default", AllScopes)
 }
 
-// AsOf returns a caller of any tenant with any scopes.
+// AsOf returns a caller of any tenant with any scopes. Every answer that it gets is held to the contract.
 func (s *Service) AsOf(t testing.TB, actor, tenant, scopes string) *Caller {
 	t.Helper()
 	token, err := s.Sandbox.Token(actor, tenant, scopes, time.Hour)
 	require.NoError(t, err)
-	return &Caller{t: t, s: s, Token: token, HTTP: &http.Client{Timeout: Wait}}
+	return &Caller{t: t, s: s, Token: token, HTTP: checkedClient(t)}
+}
+
+func checkedClient(t testing.TB) *http.Client {
+	return &http.Client{Timeout: Wait, Transport: Checked(t, http.DefaultTransport)}
 }
 
 // Answer is a response, read whole.

@@ -19,6 +19,7 @@ import (
 type Running struct {
 	PID int
 	URL string // where the API answers; empty for the worker
+	Ops string // where /livez, /readyz and /metrics are
 
 	t     testing.TB
 	cmd   *exec.Cmd
@@ -30,6 +31,29 @@ type Running struct {
 // Process starts "api" or "worker" with this environment and returns once it works. It is killed when the test ends,
 // unless it has ended before.
 func Process(t testing.TB, command string, env map[string]string) *Running {
+	t.Helper()
+	p := launch(t, command, env)
+	select {
+	case ready := <-p.lines.ready:
+		p.URL, p.Ops = ready.URL, ready.Ops
+	case <-p.done:
+		require.FailNow(t, command+" ended before it worked", p.Output())
+	case <-time.After(Wait):
+		require.FailNow(t, command+" does not say that it works", p.Output())
+	}
+	return p
+}
+
+// Refused starts "api" or "worker" with an environment that it must refuse: it returns what the process wrote before it
+// ended with an error.
+func Refused(t testing.TB, command string, env map[string]string) string {
+	t.Helper()
+	p := launch(t, command, env)
+	require.Error(t, p.Wait(), p.Output())
+	return p.Output()
+}
+
+func launch(t testing.TB, command string, env map[string]string) *Running {
 	t.Helper()
 	p := &Running{t: t, lines: newLines(), done: make(chan struct{})}
 	p.cmd = exec.Command(binary(t, command))
@@ -47,13 +71,6 @@ func Process(t testing.TB, command string, env map[string]string) *Running {
 		close(p.done)
 	}()
 	t.Cleanup(p.cleanUp)
-	select {
-	case p.URL = <-p.lines.ready:
-	case <-p.done:
-		require.FailNow(t, command+" ended before it worked", p.Output())
-	case <-time.After(Wait):
-		require.FailNow(t, command+" does not say that it works", p.Output())
-	}
 	return p
 }
 
@@ -64,10 +81,16 @@ func (p *Running) Kill() {
 	_ = p.Wait()
 }
 
+// Terminate asks the process to end in good order (SIGTERM) and does not wait for it.
+func (p *Running) Terminate() {
+	p.t.Helper()
+	p.signal(syscall.SIGTERM)
+}
+
 // Stop asks the process to end in good order (SIGTERM), which it must do without an error.
 func (p *Running) Stop() {
 	p.t.Helper()
-	p.signal(syscall.SIGTERM)
+	p.Terminate()
 	require.NoError(p.t, p.Wait(), p.Output())
 }
 
@@ -115,7 +138,7 @@ func watch(t testing.TB, pid int) (end func()) {
 
 // lines keeps the output of a process and watches it for the line that says that the process works.
 type lines struct {
-	ready chan string // receives the API's URL, or an empty string of the worker
+	ready chan addresses
 
 	mu      sync.Mutex
 	all     bytes.Buffer
@@ -123,7 +146,10 @@ type lines struct {
 	found   bool
 }
 
-func newLines() *lines { return &lines{ready: make(chan string, 1)} }
+// addresses is where a process listens, as it says itself; the worker has no URL.
+type addresses struct{ Msg, URL, Ops string }
+
+func newLines() *lines { return &lines{ready: make(chan addresses, 1)} }
 
 // Write implements io.Writer.
 func (l *lines) Write(p []byte) (int, error) {
@@ -143,13 +169,13 @@ func (l *lines) Write(p []byte) (int, error) {
 }
 
 func (l *lines) scan(line []byte) {
-	var record struct{ Msg, URL string }
+	var record addresses
 	if json.Unmarshal(line, &record) != nil {
 		return
 	}
 	if record.Msg == "api listens" || record.Msg == "worker works" {
 		l.found = true
-		l.ready <- record.URL
+		l.ready <- record
 	}
 }
 

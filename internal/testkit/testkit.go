@@ -38,6 +38,7 @@ type Service struct {
 	Env         map[string]string // what the parts are configured with
 	Spans       *tracetest.SpanRecorder
 	Metrics     map[string]*telemetry.Telemetry // of the API and of the worker, by "api" and "worker"
+	Log         *slog.Logger                    // of what is started from now on; nil: silence
 
 	api    *boot.API
 	worker *boot.Worker
@@ -94,7 +95,7 @@ func (s *Service) StartAPI(t testing.TB) {
 	t.Helper()
 	c, err := config.LoadAPI(s.lookup)
 	require.NoError(t, err)
-	s.api, err = boot.StartAPI(context.WithoutCancel(t.Context()), c, s.telemetry(t, "api"), Log())
+	s.api, err = boot.StartAPI(context.WithoutCancel(t.Context()), c, s.telemetry(t, "api"), s.log())
 	require.NoError(t, err)
 	s.URL = s.api.URL()
 }
@@ -113,7 +114,7 @@ func (s *Service) StartWorker(t testing.TB) {
 	t.Helper()
 	c, err := config.LoadWorker(s.lookup)
 	require.NoError(t, err)
-	s.worker, err = boot.StartWorker(context.WithoutCancel(t.Context()), c, s.telemetry(t, "worker"), Log())
+	s.worker, err = boot.StartWorker(context.WithoutCancel(t.Context()), c, s.telemetry(t, "worker"), s.log())
 	require.NoError(t, err)
 }
 
@@ -135,6 +136,13 @@ func (s *Service) telemetry(t testing.TB, part string) *telemetry.Telemetry {
 }
 
 func (s *Service) lookup(name string) (string, bool) { v, ok := s.Env[name]; return v, ok }
+
+func (s *Service) log() *slog.Logger {
+	if s.Log != nil {
+		return s.Log
+	}
+	return Log()
+}
 
 // Log is silent unless a test is to be watched.
 func Log() *slog.Logger { return slog.New(slog.NewJSONHandler(io.Discard, nil)) }

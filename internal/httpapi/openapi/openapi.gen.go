@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"path"
@@ -4781,10 +4782,13 @@ func (sh *strictHandler) CancelOrder(w http.ResponseWriter, r *http.Request, ord
 
 	var body CancelOrderJSONRequestBody
 	if err := runtime.BindJSONBody(r, &body); err != nil {
-		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
-		return
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
 	}
-	request.Body = &body
 
 	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
 		return sh.ssi.CancelOrder(ctx, request.(CancelOrderRequestObject))
@@ -5261,61 +5265,61 @@ var swaggerSpec = []string{
 	"hb7JOAGPuCRflug10mhQZpFGz6/wdOREEwwiiG7EZ9vKIFM1DfsJBSyLQ5TRkKmwG4DZ4DvAPEacEOrn",
 	"ayDwdEgrbTDzzgUAjo646rqBha6smxtk9X7nFI3KPu2Reys0mtK5e5VWUUPdTsL8AsNSdewGbQcpxY/n",
 	"5e6aWG9N+OH779FzOBMqIBvxIm6BiyowcsK1poheR3FGAQvlZvkhxRSw5G38xkd8pnTvIR2p+OzIR79B",
-	"nAqEnwlmjdpI4w4oTAxuNnC/00ejUoBgBHtIe6Bt56d+52hIR9XIwcg3otZE4eaaDD+wUB9rbTtJqkU6",
-	"1QRklMoEmDMuDM6y3Fz5l6VO5iOMwkwRjdhrIRYYQZKc2n4A24VpKGX1B93mJ1BgRk7TA/iyPgLyNLx8",
-	"fvajocQMmy5C0uK1h04jEMihykMBza2gmF9nhQDsEojWOAoI5STPffden195vpdZng0NuhJC9dlg6fRA",
-	"P3Qwj4QT9FTpqTwPyngDryt5PfgPEkJxEnkD77DdaR+CX1fMQGo7XeAGH70pqcGo/5vpJmEEECULm9mm",
-	"4RtGroQemaBqjXBDuuupgi2xwD+aVmwhzw0bUmX/acC0gTrKgNkHrxTMCMFIp1hZRneuOuNx0bK97dyO",
-	"Mb/WWyv5LQcKqP/eX3ujxpZYf2MVl/7+ugRh3ut0VkCJ1EGIxJiL1ir3fhH5CmISm+OHuM9UEERUt9Mp",
-	"2R90mPxGX5Gg7iFLqoMasEp4tLv+0TJQDzx3uP65HNX83veONhuki6wMT23wnTLyk2vgwL41ps2vBU30",
-	"GtqG2l6IrwAG2Ox8gac5whj47D60lK7VyrkEZZRA/oATlgRwBtU/keOJGkzCeA1zuAK1SuRJgZOUzYtZ",
-	"gb485iS9I7bnmtR9UhKwNORO/qTJc9fuQqNCK+b5W0Yy9QIQs+mU+AjHsRQkEKdPMeWmyBLC/jhVeHcq",
-	"X9Nh/Ip5D9AC+mKLPLmvPaRS0ZafNk3wKEMQf5bXDK+SDEoB0GsmZhQZAHmjYR1DghKOlmliux1DKnX9",
-	"UbwD9v4PLFxuyTbEgrWEbsy+Gg3O7eK+BfBQJfn0vuj50VkoJe7X3XIaqiRmM9ZnfPlbcr/8sQoDfKvq",
-	"15DqyAm36ZYtlKGEpJxRHIO+kacJK/3R6t4AkUSnSGsQuqugw003x1J0WyC23B6Iqx6t6ZpY6jy46ml7",
-	"39acu4An/llZd79zujMebStxOv6tw6p2+gPeFzNeWtz4ble+49x5RHl794bCmJdl6ioRGJHWbx1ebOEA",
-	"tA1bbIUZcQMOpiz2NKNUBys/FavLJd79RoCwOycYVfOJruU26W6wsQodZ+Cho012cQ0enny411v/cI7t",
-	"+7BaSAXgbr0aopxUJT1EeawwtY3b96GK3ELqwb3vdjL9aGKU9432i+m9pm3OvEkY+BNwob1txK1Xi4bK",
-	"TVN0IUhzUwEbBxkXbA6lAPrMaMhj4/w1P2gkN/OHAL1FjwLH0S2p0ximROyqLziN1fZgaEAJ5VpBmxCq",
-	"cBHyCNvahwp9/7eUzk0MzhbJPg6m8WGnv/6MuYDNW4rPcn+TzyxBN5hcCWf5d2AyKWfefjmVNZpmui9A",
-	"TSKQPeGaF3C/pmNhkSnItz0gV1hN7bwp10NudLfn1aa7u64R1KY7vNi4bNNdXm2XtelOr7YK23S3v9z/",
-	"bv8Gisr3uufl7xknrQBzUhBj99vuWNOC8v66SeIflGF1dv1Ak3PjgogspQW3hYpoQV2r0h8WWIp5tJCK",
-	"MMQlxoTQvEyUfMCBiJeI0YC00TMdVNDt9aWkVOQZmLM/pE5sxIcaQlNRqpiFioeMCdJiFnpX6+AWqOWY",
-	"owWJY78M5Gsjx0qpH+jIskiXiE2G1PYMtgErl7oqKhcJjlLCs1jqMHK405lBJrDRETRe6pbmVu/iKMGp",
-	"KAWz/SFVfhTbV1/HMLR6pZ/ECLLj61QkNb49eVX8DTioyz13dcCszl+0upECgdpCK6rBxtzI87KtOpgD",
-	"aGw2hSIu47bzKT9d0fmemeEUtpu1Y1VB8uO6VXZykVRa6fwONL1H8rAA11nfLEgR1DDg/blUXN7nO97s",
-	"GeaQ1ohUFDdn4ziWcnm5m4tlL4Don+pkqSn7qq+3+r04VPq9J+ufqO+P8rvwxiguubWRE01aptBuN5fM",
-	"QZJDvNS6ZkwasFKXVEYQDmZaw5KHioZtZPE/kHLKQPkliSdPC3AeaE4w5aZXF3GhGrSzZYH5kMaMKxf8",
-	"lLG82YFOYoKGB5EKPykAEANnMkKA+J1HpyD5x6SzG5WwyZNj6PDIvhytla4P/ujhbsEk7RO1TNJE2L46",
-	"Zr46ZnY2VfNDZLiXSbJ8WCeNQXfZzk3zkEf+q6PmX8VRYzZ9xVOzj61f46sxu/YhvDUOUtq+HTVn4LPg",
-	"2r+gs6tt0kgkLCqeUQqeuokfkBLJ0Ywt5K1Sx4CETU3NgfX3MBovEQ5DlCX+kILqwKaqPBeya1WCnwIG",
-	"cNQahRcDv6UZ5QigJQKiLNYxjqVy5lYCSH0jRRjFDIJPXBBcm1SihvUlZJUwSlqC4LV6hS4apeSK4C2U",
-	"i5pa0418G70tp2E8XxvOY3unRvm5ajdePYI2GpkcC1tmYtOhFNSQ2rP5hi/pVl9zQv5Yfo59uSsMy7O5",
-	"+5CTrTwOaiP9bnM/moBZGtBdvuZ/7MfjoMuaKuqLlsIVl8OnaS5rHA5uk4F9KxmXAk8m8swQx8mg6peN",
-	"s88HyV7QLeRP1k9QiQCp3JOWwVZsOeVcQ+oGOAaFmhkoYVFyQD/ha6xOeYklhJqcFGeQAL2PQcWYsFSp",
-	"H+aFOOZsSOc6jKSiQlJJHAAaX8DkUuZMDnwk3IZ+tO/TFh2pBBorn8ya1OkweQRsB0NpH/EYRZuNclW2",
-	"YMIVCIAHicU8VqLNpYk8XuW529y2KVv4WoOV24OShcEt3ykKs60u8a8VN/lCQx/ymtoiUpWoj3xAor/D",
-	"IqGaz7LJ+sa8K+MOLp5bHXDbYwn3P0xkQRdKl+S8rpquSHl1N4jinYML5uY18t4VnJ8o97Masb8+ZwOV",
-	"UjaMvIVMjZjgO2L9DywObcm26u5YIzGHVLJNRqEWlinYcWitzLVOvogoV6W50FIZGu+UtHWnoXONsB44",
-	"TZZ9XQRZI7n1SGuTL+oVl0eS4pQsWpO4GdLF8kIX73ozHpg/8QASPCVhlJJgE5+Dk2L76RL8GazeVwn+",
-	"VYK7Etz4SIs2jblsZbsV6JuL6Qac1q8y+UGi/aqeQSEKGtEM3Rv2GPinWGQpjnPZbPBbVpdhmMKIvBAp",
-	"onmdOL/NbIF4Xv79NC//1h8pFoDXl3/b8Tx+AXgBd3R/JeAg8TerAXeRabdiHs5TX+vAv7Q68ALiUl0h",
-	"uHMGzLnXz3xSxLx04g8+8tts5/IrikgYCVt9ZU54Y/1VfX6NRkR+5PyaTWJgFrx522PY6NFXP3/NrXk8",
-	"hdAgKn9x2TWrOIRJMLBHZ58sYn1SjT7nWybVPOA5/5pUs01Sza5b/rOk1Wy+7St5NXvY/HVpNTli/3Yb",
-	"9/Knd82eKej+mBcYSVGQGy0DEJpy2yvJOUDfj0BvhpaYYOzlUtVEd5WkLiKoCQYSuo3OxZAGRWeYysNt",
-	"cITJEcknGSTvQZ9o5RLjUUyoHHNKEl0nDjU/37jt5QDpa0jd5rd5Cz46JVs4wDSPQf3OacXxpZ0egOdS",
-	"i9yS7a5dPA8jYf1b682EZ7AyVVa1M9bLJtqIbVuwjUJS6XXwIM6xz65NyfUyTjErnx7QLbY97s1nJ4na",
-	"k6ESz9Iet5CsOxZVPXw60e/AgVgjPP9gLkTHTwM7SMFo8c09hqX2T189hbt6Cotgy2VXoVocliojfHtr",
-	"wHgKWyxtSeVod7+h8iIcWIikRl9CRgEpkqIZIEUL5TeYM0gxQW9U4xTVnTESglCDfspFCjjlCmsSfYsR",
-	"x7GqOcJUI06rPP+UoDETsyENSSww/w4Q3wqIlE11PgZx6DNIvm2Rocz9tYe4jqt/Rj/eV7P+ocz6bzgy",
-	"e9IcaPX3J2JB7mDErDjvrfz07RDBtzZSfWlAGHKEERxlHyW6n5BkeZRMsfy3b3C0C5ylWAKgOIFO/ocm",
-	"tQa8XVkR2OAijEnMFkP6D5IypFNqeSmnXxout2SZYwPq0Vl7RQGWm/6ydbxG0cuym0dM/R+ngCG/Pu4u",
-	"B7wtz3KeenRLY2/8Vk3K2BlFaZZG05nQWKWReJiU/j9Yev5edek/ENSjQnZUDpcJjmPFmZBkTH8kdMev",
-	"Ofv7swYUZ3oo5UFn7sPY0jsjqyrdLqELYsRRyIIM1HG5EeUDIUBLty08/gH41KobP2YBjm1B/7ejOb4l",
-	"chOPvmsXoPXL7VA6IAn1RGvjFgbxkSPwSvrgS5T/VUlcTg+WtukbOzCJFvVjnTNKluDp1FkQbXQuuM3K",
-	"j7iLiq8WpoRpoFyic9PcxIH10s0q8pHYwovqWFRpw4Klt6qvTo6jqJ910jmrTyviqO6kY5ZNZxqzG/qc",
-	"swWaZ8HMeZexKKsveldUwJ5pFG5pkGkFDFzTtVoYZ0gzfE05POYsHZPQh9xi08IhH4bayvfX9/8vAAD/",
-	"/w==",
+	"nAqEnwlmWYR5g9CvEJcRjjnLp8HRSFs5rfNw1EYaqkDBaHCz5/udPhqVYgoj2HbaaW2bRfU7R0M6qgYb",
+	"Rr6RziZwN9eU+4GFmhPogUhCRzo7BcSaSh6YMy4MNLPcj/mXpRrnI4zCTNGZ2GshFhhBXp3asYD0hWko",
+	"xfsH3RkoUPhHTp8E+LI+NfIAvXx+9qOhxAybxkPSSLbnVIMWyKHKcwT9sKD+XyeSAFITSOM4CgjlJE+X",
+	"916fX3m+l1k2Dz29EkL1cWLp9EA/dDCPhBMnVRmtPI/jeAOvK8UDuBwSQnESeQPvsN1pH4IrWMxA0DuN",
+	"4wYfvSmpgbX/m2lAYWQWJQubDKcRH0auUB+ZOGyNPES6UapCOrFYQZpWbCGPGhtSZTJqjLWBOv0A8wev",
+	"FMzIzUhnZVneeK6a6XHRsu3w3CYzv9YbOPktBwrb/95fe6OGo1h/YxXK/v66hHre63RWoI/UoY7EmIvW",
+	"qohAESwLwhibQ464z1RAR1SD1CnZH9qY/EZfkaDuIUuqgxp8S3i0u/7RMrYPPHe4/rkcCP3e9442G6QL",
+	"xgxPbfCdMliUaxPBvjXW0K8F5fUaOo3a9omvADnY7HyBpzkoGbj5PrSUetbKuQRllEDKgRPJBDwH1XKR",
+	"44kaTMJ4DXO4Ak1M5HmEk5TNi4mEvjzmJL0jtk2bVJdSErA05E7KpUmN1x5Go3Ur5vlbRjL1ApDM6ZT4",
+	"CMexFCQQ2k8x5aYuEzIFcKog8lSKp8P4FfMeoAW00hZ5PmB7SKVuLj9t+uZRhiBkLa8ZXiUZlMKs10zM",
+	"6D6AC0fDOoYEVR8t0/d2O4ZUahSkeAfs/R9YuNySbYgFawndy301gJzb+H0LrKJKvup90VmkE1dK3K+7",
+	"5TRUFc1mrM+4/7fkfvljFQb4VpW8IdXEE27TXV4oQwlJOaM4Bn0jzyxWKqdV1wFViU6R1iB0I0KHm24O",
+	"v+h2TWy5bRNXPVrTaLHUrHDV0/a+rTl3AYL8s7Lufud0ZwjbVuI0CVwHb+20FLwvJsm0uHH3rnzHufOI",
+	"chDvDbgxr+TUhSUwIq3fOrzYIghos7fYPTPiBk9MGflpRqmOb34qvJdLvPuNMGR3zkmqpiBdy23S3WBj",
+	"FZrUwENHm+ziGgg9+XCvt/7hHA74YbWQCibeejVE+bVKeohycmFqe73vQxW5hWyFe99tfvrRhDXvG+0X",
+	"065N25x5XzFwQeBCR9yIW0cYDZVnp+h1kOamwkIOMi7YHKoH9JnRKMnGX2x+0OBv5g8BeoseBY6jW1Kn",
+	"MUyJ2FVfcHqx7cHQgKrLtYI2IVRBKeRBubUPXar79HPbSecmBmfrah8HBvmw019/xlyM5y3FZ7klymeW",
+	"oBtMrgTN/DswmZT/b7+cyhpNM91KoCZ3yJ5wzQu4X9PksMgU5NsekCuspnbex+shN7rbJmvT3V3XO2rT",
+	"HV7sdbbpLq922Np0p1e7i22621/uf7d/A3Xoe93z8veMk1aAOSmIsfttd6zpWnl/3STxD8pIPLt+oMm5",
+	"cUFEltKC20IFwaAUVukPCyzFPFpIRRhCGWNCaF5ZSj7gQMRLxGhA2uiZjkPojvxSUiryDMzZH1InnOJD",
+	"2aEpQlXMQoVQxgRpMQvtrnU8DNRyzNGCxLFfxv61wWal1A90MFqkS8QmQ2rbDNsYl0tdFciLBEcp4Vks",
+	"dRg53OnMgBnYgAoaL3UXdKt3cZTgVJTi3/6QKj+KbcWvwx5avdJPYgQJ9XUqkhrfnrwq/gYc1OWeuzpg",
+	"Vqc8Wt1I4UZtoRXVwGneV7trbq/+5Rgbmw25CN247fjLT1d0vGdmOIXtZe1WVbP8uG6UnVwilW47vwPN",
+	"7pE8KsBl1vcTUgQ1DHd/LhSX1/mO93qGOWQ+IhXozdk2jqUcXu7mUtkLZvqnOlVqKsPqS7J+Lw6Ufu/J",
+	"+ifqW6j8LrwviktubdREk5apxdvNBXOQ5Cgwta4Ykyms1COVNISDmdao5KGiYRtZiBCknDBQoUniydMC",
+	"4geaE0y5aedFXDQH7VxZYD6kMePK5T5lLO+HoPOcoCdCpMJNCiPEIJ6MEICC59EoyA8yGe9GBWzy3Bg6",
+	"PLLvRmuh64M9erhbMEn7RC2TNBG1r46Yr46YnU3T/BAZ7mXyMB/WKWMAYLZzyzzkkf/qmPlXccyYTV/x",
+	"zOxj69f4ZsyufQjvjAOmtm/HzBn4KLj2J+gEbJskEgkLnGeUgqduogdkTXI0Ywt5q9QxIKdTU3Ng/TuM",
+	"xkuEwxBliT+koDqwqarghQRcldCnsAMctUZBysBvaUY5AvSJgCiLdYxjqZy5xQJS30gRRjGDYBMXBNcm",
+	"kahhfQlZJIySliB4rV6h60opuSJ4C+Wiphx1oyyS3pbTMJ6uDeexvVOj/Fy1Ya8eQRuNTE6FrUSx6U8q",
+	"c1ft2XzDl3Srrzkgfyw/x77cFYbl2fR+yMFWHge1kX63uR5N2C0NADBf8z3243HQlU8V9UVL4YrL4dM0",
+	"lzUOB7cPwb6VjEuBJxN5ZojjZFAlzsbZ54NkL+gW8ifrJ6hEfFSuScvAL7aciq8hdQMag0JZDVS5KDmg",
+	"n/A1nKe8xBJCTQ6KM0hA58egYkxYqtQP80Icczakcx02UlEgqSQOALAvYHIpcyYHPhJuQz3a92nrklTC",
+	"jJVPZk3qdJg84rWDobSP+IuizUa5KVsw4QpKwEb6yrbunMdKrLk0kcarPFeb205mC19rsHJ7ULIw0OY7",
+	"RWG21SX+teImX2joQ15TW0SqEvWRD0jsd1gkFPxZNlnfu3dl3MGFfKvDdnss4f6HiSzoWuqSnNeF1RUp",
+	"r+4GUbxzcMHcvEbeu4LzE+V+ViP21+dooFKKhpG3kJkRE3xHrP+BxaGt6lYNIGsk5pBKtskolMsyhUwO",
+	"3Ze51skXEeWqehe6LkNvnpK27vR8rhHWA6cPs6+LHmsktx5pbbJFveLySFKckkVrEjejvlhe6EJib8YD",
+	"8yceQIKnJIxSEmzic3BSaj9dgj+D1fsqwb9KcFeCGx9p0aYxl61stwJ9czHdAOX6VSY/SLRf1S8o0EEj",
+	"mqHBwx4D/xSLLMVxLpsNxMvqsgtTCJEXHkU0rwvnt5ktCM/LvZ/m5d76I8WC7/pybzuexy/4LkCT7q/k",
+	"GyT+ZjXfLnjtVszDeepr3feXVvddAGWqK/x2zoA59/qZT4qYl078wUd+m+1cbkURCSNhq63MCW+st6rP",
+	"r9GgyY+cX7NJDMziO297DBs9+urnr7k1j6cQGtDlLy67ZhWHMAkG9ujsk0WsT6rR53zLpJoHPOdfk2q2",
+	"SarZdct/lrSazbd9Ja9mD5u/Lq0mB/XfbuNe/vSu2TMFDSLzgiIpCnKjZQBCU257JTkH6PsR6M3QNROM",
+	"vVyqmuiuktRFkDXBQEK30bkY0qDoDFN5uA2OMDki+SSD5D1oJa1cYjyKCZVjTkmi68KhxucbtwMdIHsN",
+	"qdsfN+/SR6dkCweY5jGo3zmtOL600wPwW2qRWrLdtYvnYSSsf2u9mfAMVqbKqnbGdtlEG7GdDbZRSCrt",
+	"EB7EOfbZtSm5XsYpZuXTA7rFtse5+ewkUXsyVOJZ2uMWtXXHoqqHTyf6HTgQa4TnH8yF6PhpYAcp2Cy+",
+	"ucew1CHqq6dwV09hEY+57CpUi8NSZYRvbw0YT2GLpS2pHO3uN1RehAMLidToS8goIENSNAMwaaH8BnMG",
+	"KSbojeqtoho4RkIQagBSuUgBylxhS6JvMeI4VjVHmGpQapXnnxI0ZmI2pCGJBebfAcJbAYGyqc7HIAx9",
+	"Bsm3LRKUub/2ENdx9c/ox/tq1j+UWf8NR2ZPmgOt/v5E7McdjJgV572Vn74dIvjWRqovDQhDjjCCo+yj",
+	"RLcckiyPkimW//YN1HaBsxRLABQn0Mn/0MfW4LsrKwIbHIQxidliSP9BUoZ0Si0v5fRLw+WWLHMsQD06",
+	"a68oTHPTgraO1yh6WXbziKn/4xRg5tfH3eWAt+VZzlOPbmnsjd+qSRk7oyjN0mg6ExqbNBIPk9L/B0vP",
+	"36su/QeCdlRIjsrhMsFxrDgTkozpj4Tm+DVnf3/WgOJMD6U86Mx9GFt6Z2RVpSEmNEqMOApZkIE6Ljei",
+	"fCAEKOm2hcM/AJ9adePHLMCxLej/djTHt0Ru4tF37QKUfrljSgckoZ5obdzCIDxyBF5JH3yJ8r8qictp",
+	"09I2rWUHJtGifqxzRskSPJ06C6KNzgW3WfkRd1Hw1cKUMA2US3Ru+p84MF66n0U+Elt4UR2LKm1YsPRW",
+	"td7JcRP1s046Z/VpRRzVwHTMsulMY3RDK3S2QPMsmDnvMhZl9UXvigrYM426LQ0yrYCBa7pWC+MMaYav",
+	"KYfHnKVjEvqQW2xaNuTDUFv5/vr+/wUAAP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -4,7 +4,9 @@ import "time"
 
 // Database says how to reach PostgreSQL and how long to wait for what.
 type Database struct {
+	Variable         string // the name of the variable that URL comes from, for messages
 	URL              string
+	Pooled           bool // between this process and PostgreSQL stands a pooler in transaction mode
 	MaxConns         int
 	ConnectTimeout   time.Duration // how long a start waits for the database
 	AcquireTimeout   time.Duration // how long a request waits for a connection of the pool
@@ -111,7 +113,9 @@ func LoadWorker(lookup Lookup) (Worker, error) {
 
 func database(r *reader) Database {
 	c := Database{
+		Variable:         "DATABASE_URL",
 		URL:              r.postgresURL("DATABASE_URL"),
+		Pooled:           r.choice("DB_POOLER", "none", "transaction") == "transaction",
 		MaxConns:         r.count("DB_MAX_CONNS", 20, 1, 1000),
 		ConnectTimeout:   r.duration("DB_CONNECT_TIMEOUT", 30*time.Second, time.Second, 10*time.Minute),
 		AcquireTimeout:   r.duration("DB_ACQUIRE_TIMEOUT", 5*time.Second, 10*time.Millisecond, time.Minute),

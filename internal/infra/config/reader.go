@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -72,6 +74,15 @@ func (r *reader) count(name string, fallback, least, most int) int {
 		return fallback
 	}
 	return n
+}
+
+// choice reads one of a few words; the first is the default.
+func (r *reader) choice(name string, words ...string) string {
+	v := r.text(name, words[0])
+	if !slices.Contains(words, v) {
+		r.fail(name, "must be one of %s; it is %q", strings.Join(words, ", "), v)
+	}
+	return v
 }
 
 // address reads host:port.

@@ -56,6 +56,7 @@ type purgeKeys struct {
 	river.WorkerDefaults[purgeKeysArgs]
 	store    KeyStore
 	config   PurgeConfig
+	stopping <-chan struct{}
 	observer Observer
 	log      *slog.Logger
 }
@@ -92,9 +93,11 @@ func (w *purgeKeys) purge(ctx context.Context) (removed int, err error) {
 			return removed, nil // none left, or those left are at work elsewhere
 		}
 		select {
-		case <-time.After(w.config.Pause):
+		case <-w.stopping:
+			return removed, nil
 		case <-ctx.Done():
 			return removed, nil
+		case <-time.After(w.config.Pause):
 		}
 	}
 	return removed, nil

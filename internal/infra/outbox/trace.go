@@ -3,6 +3,8 @@ package outbox
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/riverqueue/river"
@@ -13,7 +15,7 @@ import (
 // continueTrace makes the run of a job a part of the trace of the request that enqueued it, so that one trace tells
 // the whole story of an order. otelriver writes the trace context into the job's metadata, and by itself would only
 // link to it.
-type continueTrace struct{ river.MiddlewareDefaults }
+type continueTrace struct{ river.PluginDefaults }
 
 // Work implements rivertype.WorkerMiddleware.
 func (*continueTrace) Work(ctx context.Context, job *rivertype.JobRow, next func(context.Context) error) error {
@@ -33,20 +35,50 @@ type Observer interface {
 	Reconciled(ctx context.Context, payments int)
 }
 
-// observeJobs tells the observer of every run: its outcome, its duration and how long after its due time it began.
+// observeJobs tells the observer and the log of every run: its outcome, its duration and how long after its due time it
+// began. A run that fails is for another attempt, and a panic is one that fails; snoozed is one that found too little.
 type observeJobs struct {
 	river.MiddlewareDefaults
 	observer Observer
+	log      *slog.Logger
 }
 
 // Work implements rivertype.WorkerMiddleware.
-func (m *observeJobs) Work(ctx context.Context, job *rivertype.JobRow, next func(context.Context) error) error {
+func (m *observeJobs) Work(ctx context.Context, job *rivertype.JobRow, next func(context.Context) error) (err error) {
 	start := time.Now()
-	err := next(ctx)
-	outcome := "done"
-	if err != nil {
-		outcome = "again"
-	}
-	m.observer.Job(ctx, job.Kind, outcome, start.Sub(job.ScheduledAt), time.Since(start))
+	outcome := "panic"
+	defer func() {
+		took := time.Since(start)
+		m.observer.Job(ctx, job.Kind, outcome, start.Sub(job.ScheduledAt), took)
+		line := []slog.Attr{
+			slog.String("operation", job.Kind), slog.String("outcome", outcome), slog.Int64("job_id", job.ID),
+			slog.Int("attempt", job.Attempt), slog.Duration("took", took),
+		}
+		if err != nil {
+			line = append(line, slog.String("error", err.Error()))
+		}
+		m.log.LogAttrs(ctx, levelOf(outcome), "job", line...)
+	}()
+	err = next(ctx)
+	outcome = outcomeOf(err)
 	return err
+}
+
+func outcomeOf(err error) string {
+	var snoozed *river.JobSnoozeError
+	switch {
+	case err == nil:
+		return "done"
+	case errors.As(err, &snoozed):
+		return "snoozed"
+	default:
+		return "again"
+	}
+}
+
+func levelOf(outcome string) slog.Level {
+	if outcome == "done" {
+		return slog.LevelInfo
+	}
+	return slog.LevelWarn
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 
 	"example.com/orders/internal/app"
+	"example.com/orders/internal/infra/telemetry"
 )
 
 const (
@@ -25,14 +26,18 @@ const (
 	// Attempts at an unknown outcome come after 1 s, 2 s, 4 s, …, at most retryMost apart.
 	retryFirst = time.Second
 	retryMost  = 10 * time.Minute
+	// quietFor is how long River's log does not repeat itself: without a database it would every second.
+	quietFor = 10 * time.Second
 )
 
 // WorkerConfig bounds the work.
 type WorkerConfig struct {
 	MaxWorkers  int
-	JobTimeout  time.Duration // of one run of a job
-	RescueAfter time.Duration // after this a running job counts as crashed and is taken over
-	StopTimeout time.Duration // how long a stop waits for running jobs
+	JobTimeout  time.Duration   // of one run of a job
+	RescueAfter time.Duration   // after this a running job counts as crashed and is taken over
+	StopTimeout time.Duration   // how long a stop waits for running jobs
+	Stopping    <-chan struct{} // closed when a stop begins: what can end early, does
+	PollOnly    bool            // behind a pooler, where nobody can listen: look for jobs every second instead
 	Purge       PurgeConfig
 	Reconcile   ReconcileConfig
 }
@@ -55,18 +60,21 @@ func NewWorker(
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &chargeOrder{service: service, txOf: txOf})
 	river.AddWorker(workers, &refundCharge{service: service, txOf: txOf})
-	river.AddWorker(workers, &purgeKeys{store: keys, config: c.Purge, observer: o, log: log})
+	river.AddWorker(workers, &purgeKeys{store: keys, config: c.Purge, stopping: c.Stopping, observer: o, log: log})
 	river.AddWorker(workers, &reconcilePayments{service: service, txOf: txOf, config: c.Reconcile, observer: o, log: log})
 	client, err := river.NewClient(riverpgxv5.New(pool), &river.Config{
-		Logger:               log,
+		Logger:               telemetry.Quiet(log, slog.LevelWarn, quietFor),
 		Workers:              workers,
 		Queues:               map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: c.MaxWorkers}},
 		JobTimeout:           c.JobTimeout,
 		RescueStuckJobsAfter: c.RescueAfter,
 		SoftStopTimeout:      c.StopTimeout,
-		RetryPolicy:          backoff{},
-		Middleware:           []rivertype.Middleware{&continueTrace{}, &observeJobs{observer: o}},
-		Plugins:              plugins,
+		RetryPolicy:          backoff{rescueAfter: c.RescueAfter},
+		PollOnly:             c.PollOnly,
+		ReindexerIndexNames:  []string{}, // none: only the owner may, see docs/operations/roles.md
+		Middleware:           []rivertype.Middleware{&observeJobs{observer: o, log: log}},
+		// Plugins run around the middleware, the first one outermost: the trace is continued before any span begins.
+		Plugins: append([]rivertype.Plugin{&continueTrace{}}, plugins...),
 		PeriodicJobs: []*river.PeriodicJob{
 			every(c.Purge.Interval, purgeKeysArgs{}), every(c.Reconcile.Interval, reconcilePaymentsArgs{}),
 		},
@@ -77,11 +85,15 @@ func NewWorker(
 	return client, nil
 }
 
-// backoff is exponential, with jitter over the upper half of each wait.
-type backoff struct{}
+// backoff is exponential, with jitter over the upper half of each wait. The job of a crashed worker does not wait: it has
+// done so until it counted as crashed, and a history of failures must not keep it from being taken over in time.
+type backoff struct{ rescueAfter time.Duration }
 
 // NextRetry implements river.ClientRetryPolicy.
-func (backoff) NextRetry(job *rivertype.JobRow) time.Time {
+func (b backoff) NextRetry(job *rivertype.JobRow) time.Time {
+	if job.AttemptedAt != nil && time.Since(*job.AttemptedAt) >= b.rescueAfter {
+		return time.Now()
+	}
 	wait := retryMost
 	if failures := len(job.Errors); failures < 20 {
 		wait = min(retryMost, retryFirst<<failures)

@@ -20,6 +20,8 @@ const (
 	uniqueViolation      = "23505"
 	lockNotAvailable     = "55P03"
 	queryCanceled        = "57014"
+	readOnlyTransaction  = "25006" // the server has become a standby
+	planChanged          = "0A000" // of a prepared statement: "cached plan must not change result type"
 )
 
 func sqlState(err error) string {
@@ -30,10 +32,27 @@ func sqlState(err error) string {
 	return ""
 }
 
-// wantsRetry tells whether PostgreSQL undid the transaction for the sake of another one.
-func wantsRetry(err error) bool {
+// stale is the reason of another try where there is no SQLSTATE.
+const stale = "stale"
+
+// retryReason tells why a transaction is to run again: PostgreSQL undid it for the sake of another one or of a
+// migration, or a save met another version than it had loaded. Empty: it is not. The next run loads anew, so a caller's
+// version is compared with what is stored by then.
+func retryReason(err error) string {
+	switch state := sqlState(err); {
+	case state == serializationFailure, state == deadlockDetected, state == planChanged:
+		return state
+	case errors.Is(err, app.ErrStale):
+		return stale
+	default:
+		return ""
+	}
+}
+
+// Blocked tells whether a statement gave up because of what others hold, and may work a moment later.
+func Blocked(err error) bool {
 	state := sqlState(err)
-	return state == serializationFailure || state == deadlockDetected
+	return state == lockNotAvailable || state == deadlockDetected
 }
 
 // classify is where an error of a transaction becomes the application's: once, and only here. Nothing was applied
@@ -42,7 +61,7 @@ func classify(err error) error {
 	switch state := sqlState(err); {
 	case err == nil, errors.Is(err, app.ErrOutcomeUnknown), errors.Is(err, app.ErrTryAgain):
 		return err
-	case state == lockNotAvailable, state == queryCanceled, passing(state):
+	case state == lockNotAvailable, state == queryCanceled, state == readOnlyTransaction, passing(state):
 		return fmt.Errorf("%w: %w", app.ErrTryAgain, err)
 	case state == "" && connectionLost(err):
 		return fmt.Errorf("%w: %w", app.ErrTryAgain, err)

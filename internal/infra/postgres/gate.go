@@ -40,7 +40,7 @@ func (g gate) enter(ctx context.Context, scope app.KeyScope, deadline time.Time)
 	case <-timer.C:
 		err = app.ErrKeyInProgress
 	case <-ctx.Done():
-		err = ctx.Err()
+		err = classify(ctx.Err())
 	}
 	g.quit(scope, t)
 	return nil, true, err

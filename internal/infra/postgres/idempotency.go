@@ -37,7 +37,7 @@ func (s *Store) InKeyedTx(ctx context.Context, scope app.KeyScope, fn func(conte
 		waited = true
 		err = app.ErrKeyInProgress
 		if time.Until(deadline) >= wait {
-			err = s.probe(ctx, jitter(wait), fn)
+			err = s.probe(ctx, jitter(wait), deadline, fn)
 		}
 	}
 	if waited {
@@ -55,15 +55,22 @@ func (s *Store) observeWait(ctx context.Context, err error, took time.Duration) 
 }
 
 // probe looks again, after a pause, for a key that was busy. There are fewer probes than connections, so that any
-// number of waiting duplicates leaves connections to others.
-func (s *Store) probe(ctx context.Context, wait time.Duration, fn func(context.Context, app.Tx) error) error {
+// number of waiting duplicates leaves connections to others. All can be taken, by duplicates that took over from a
+// winner and are at work, so the wait for one has the same deadline as the rest.
+func (s *Store) probe(
+	ctx context.Context, wait time.Duration, deadline time.Time, fn func(context.Context, app.Tx) error,
+) error {
 	if err := pause(ctx, wait); err != nil {
 		return err
 	}
+	timer := time.NewTimer(time.Until(deadline))
+	defer timer.Stop()
 	select {
 	case s.probes <- struct{}{}:
+	case <-timer.C:
+		return app.ErrKeyInProgress
 	case <-ctx.Done():
-		return ctx.Err()
+		return classify(ctx.Err())
 	}
 	defer func() { <-s.probes }()
 	return s.InTx(ctx, fn)

@@ -3,10 +3,12 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"strconv"
+	"maps"
+	"strings"
 	"time"
 
 	"github.com/exaring/otelpgx"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.opentelemetry.io/otel/trace"
 
@@ -20,21 +22,19 @@ func Open(
 ) (*pgxpool.Pool, error) {
 	settings, err := pgxpool.ParseConfig(c.URL)
 	if err != nil {
-		return nil, fmt.Errorf("DATABASE_URL cannot be parsed") // the error would quote the password
+		return nil, fmt.Errorf("%s cannot be parsed", c.Variable) // the error would quote the password
 	}
 	settings.MaxConns = int32(c.MaxConns)
 	settings.MaxConnLifetime = 30 * time.Minute // so that a pool follows a failover or a resized cluster
 	settings.MaxConnLifetimeJitter = 5 * time.Minute
 	settings.ConnConfig.ConnectTimeout = c.AcquireTimeout
+	settings.ConnConfig.OnPgError = keep
 	settings.ConnConfig.Tracer = otelpgx.NewTracer(otelpgx.WithTracerProvider(traces), otelpgx.WithTrimSQLInSpanName())
-	for name, value := range map[string]string{
-		"application_name":                    application,
-		"timezone":                            "UTC",
-		"lock_timeout":                        milliseconds(c.LockTimeout),
-		"statement_timeout":                   milliseconds(c.StatementTimeout),
-		"idle_in_transaction_session_timeout": milliseconds(c.IdleTxTimeout),
-	} {
-		settings.ConnConfig.RuntimeParams[name] = value
+	maps.Copy(settings.ConnConfig.RuntimeParams, map[string]string{"application_name": application, "timezone": "UTC"})
+	if c.Pooled {
+		shareConnections(settings.ConnConfig)
+	} else {
+		maps.Copy(settings.ConnConfig.RuntimeParams, limits(c))
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, settings)
 	if err != nil {
@@ -42,7 +42,7 @@ func Open(
 	}
 	if err := await(ctx, pool, c.ConnectTimeout); err != nil {
 		pool.Close()
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", c.Variable, err)
 	}
 	return pool, nil
 }
@@ -57,9 +57,14 @@ func await(ctx context.Context, pool *pgxpool.Pool, limit time.Duration) error {
 			return nil
 		}
 		if pause(ctx, jitter(wait)) != nil {
-			return fmt.Errorf("DATABASE_URL: no answer from the database within %s: %w", limit, err)
+			return fmt.Errorf("no answer from the database within %s: %s", limit, strings.Join(strings.Fields(err.Error()), " "))
 		}
 	}
 }
 
-func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+// keep tells whether a connection is still of use after an error. A server that refuses to write has become a standby:
+// the connection goes, whoever used it, and the next one finds the new primary (behind the same name, or among the hosts
+// of a URL with target_session_attrs=read-write). A fatal error ends a connection anyway.
+func keep(_ *pgconn.PgConn, e *pgconn.PgError) bool {
+	return e.SeverityUnlocalized != "FATAL" && e.Code != readOnlyTransaction
+}

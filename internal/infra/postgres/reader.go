@@ -21,8 +21,18 @@ type Reader struct {
 // NewReader makes a Reader that takes its connections as the store does.
 func NewReader(s *Store) *Reader { return &Reader{store: s, pool: s.pool} }
 
-// read runs fn on a connection, which it waits for as long as a transaction would.
+// read runs fn, and once more where a migration has changed what it returns.
 func (r *Reader) read(ctx context.Context, fn func(conn *pgxpool.Conn) error) error {
+	err := r.once(ctx, fn)
+	if sqlState(err) == planChanged {
+		r.store.forgetPlans(err)
+		err = r.once(ctx, fn)
+	}
+	return classify(err)
+}
+
+// once runs fn on a connection, which it waits for as long as a transaction would.
+func (r *Reader) once(ctx context.Context, fn func(conn *pgxpool.Conn) error) error {
 	acquire, cancel := context.WithTimeout(ctx, r.store.settings.AcquireTimeout)
 	defer cancel()
 	conn, err := r.pool.Acquire(acquire)
@@ -30,12 +40,12 @@ func (r *Reader) read(ctx context.Context, fn func(conn *pgxpool.Conn) error) er
 		return fmt.Errorf("acquire connection: %w", unavailable(ctx, err))
 	}
 	defer conn.Release()
-	return classify(fn(conn))
+	return fn(conn)
 }
 
 // snapshot runs several statements that see the same moment.
 func (r *Reader) snapshot(ctx context.Context, fn func(tx pgx.Tx) error) error {
-	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	options := r.store.settings.txOptions(pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	return r.read(ctx, func(conn *pgxpool.Conn) error { return pgx.BeginTxFunc(ctx, conn, options, fn) })
 }
 

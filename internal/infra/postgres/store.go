@@ -29,12 +29,13 @@ type Settings struct {
 	KeyWait        time.Duration // how long a duplicate waits for the request that has its key
 	LockTimeout    time.Duration // how long a statement waits for a row
 	AcquireTimeout time.Duration // how long a request waits for a connection
+	TxLimits       string        // see TxLimits
 }
 
 // Observer is told of what the store had to wait for or do again. outcome is turn or timeout.
 type Observer interface {
 	KeyWait(ctx context.Context, outcome string, took time.Duration)
-	TransactionRetry(ctx context.Context, sqlState string)
+	TransactionRetry(ctx context.Context, reason string) // a SQLSTATE, or stale
 }
 
 // Store runs the application's transactions. Isolation is READ COMMITTED: rows that are read to be changed are locked
@@ -63,13 +64,14 @@ func NewStore(
 func (s *Store) InTx(ctx context.Context, fn func(context.Context, app.Tx) error) error {
 	for try := 1; ; try++ {
 		err := s.once(ctx, fn)
-		if !wantsRetry(err) {
+		reason := retryReason(err)
+		if reason == "" {
 			return classify(err)
 		}
-		s.observer.TransactionRetry(ctx, sqlState(err))
 		if try == maxTries {
 			return fmt.Errorf("%w: gave up after %d tries: %w", app.ErrTryAgain, try, err)
 		}
+		s.observer.TransactionRetry(ctx, reason)
 		if err := pause(ctx, jitter(time.Duration(try*try)*5*time.Millisecond)); err != nil {
 			return err
 		}
@@ -86,9 +88,18 @@ func (s *Store) once(ctx context.Context, fn func(context.Context, app.Tx) error
 	}
 	defer release()
 	if err := fn(ctx, &Tx{tx: tx, store: s}); err != nil {
+		s.forgetPlans(err)
 		return err
 	}
 	return commit(ctx, tx)
+}
+
+// forgetPlans replaces all connections when a migration has changed what a prepared statement returns: each has
+// prepared it on its own, so another try could meet the same refusal as often as there are connections.
+func (s *Store) forgetPlans(err error) {
+	if sqlState(err) == planChanged {
+		s.pool.Reset()
+	}
 }
 
 // begin takes a connection and starts a transaction on it. release undoes both and does nothing after a COMMIT but
@@ -100,7 +111,7 @@ func (s *Store) begin(ctx context.Context) (tx pgx.Tx, release func(), err error
 	if err != nil {
 		return nil, nil, fmt.Errorf("acquire connection: %w", unavailable(ctx, err))
 	}
-	tx, err = conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
+	tx, err = conn.BeginTx(ctx, s.settings.txOptions(pgx.TxOptions{IsoLevel: pgx.ReadCommitted}))
 	if err != nil {
 		conn.Release()
 		return nil, nil, fmt.Errorf("begin: %w", err)
@@ -132,7 +143,7 @@ func commit(ctx context.Context, tx pgx.Tx) error {
 	}
 }
 
-// pause waits for d, or less when ctx ends.
+// pause waits for d, or less when ctx ends: try again, where a deadline ended it.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -140,7 +151,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return classify(ctx.Err())
 	}
 }
 

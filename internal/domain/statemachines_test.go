@@ -1,0 +1,123 @@
+package domain
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write the tables of docs/state-machines.md anew")
+
+const (
+	page  = "../../docs/state-machines.md"
+	begin = "<!-- begin generated: go test ./internal/domain -run TestStateMachinesPage -update -->\n"
+	end   = "<!-- end generated -->\n"
+)
+
+// Ensure docs/state-machines.md shows the transitions that the code has, and no others.
+func TestStateMachinesPage(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile(page)
+	require.NoError(t, err)
+	head, rest, ok := strings.Cut(string(raw), begin)
+	require.True(t, ok, "no begin mark")
+	tables, tail, ok := strings.Cut(rest, end)
+	require.True(t, ok, "no end mark")
+	want := stateTables()
+	if *update {
+		require.NoError(t, os.WriteFile(page, []byte(head+begin+want+end+tail), 0o644))
+		return
+	}
+	require.Equal(t, want, tables, "run: go test ./internal/domain -run TestStateMachinesPage -update")
+}
+
+func stateTables() string {
+	return "\n## Order\n\n" + orderTable() + "\n## Payment\n\n" + paymentTable() + "\n## Refund\n\n" + refundTable() + "\n"
+}
+
+func orderTable() string {
+	actions := []Action{ActionChangeAddress, ActionShip, ActionCancel}
+	rows := [][]string{{"state"}}
+	for _, a := range actions {
+		rows[0] = append(rows[0], string(a))
+	}
+	for _, s := range sortedKeys(orderTransitions()) {
+		row := []string{code(s)}
+		for _, a := range actions {
+			row = append(row, afterAction(s, a))
+		}
+		rows = append(rows, row)
+	}
+	return table(rows)
+}
+
+// afterAction is the state after an action, or the code of its refusal.
+func afterAction(s OrderStatus, a Action) string {
+	var refused *Error
+	if errors.As(s.allows(a), &refused) {
+		return "409 " + code(refused.Code)
+	}
+	return "→ " + code(orderTransitions()[s][a])
+}
+
+func paymentTable() string {
+	return matrix(sortedKeys(paymentTransitions()), func(from, to PaymentStatus) bool {
+		return slices.Contains(paymentTransitions()[from], to)
+	})
+}
+
+func refundTable() string {
+	return matrix([]RefundStatus{RefundPending, RefundSucceeded, RefundFailed}, func(from, to RefundStatus) bool {
+		id := uuid.Max
+		p := RestorePayment(PaymentState{Refunds: []Refund{{ID: id, Status: from}}})
+		return p.SettleRefund(id, to, time.Time{}) == nil
+	})
+}
+
+// matrix shows which state may follow which.
+func matrix[S ~string](states []S, allowed func(from, to S) bool) string {
+	rows := [][]string{{"from \\ to"}}
+	for _, s := range states {
+		rows[0] = append(rows[0], code(s))
+	}
+	for _, from := range states {
+		row := []string{code(from)}
+		for _, to := range states {
+			row = append(row, map[bool]string{true: "yes", false: "–"}[allowed(from, to)])
+		}
+		rows = append(rows, row)
+	}
+	return table(rows)
+}
+
+// table writes rows in Markdown; the first one is the heading.
+func table(rows [][]string) string {
+	var b strings.Builder
+	for i, row := range rows {
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
+		if i == 0 {
+			b.WriteString("|" + strings.Repeat("---|", len(row)) + "\n")
+		}
+	}
+	return b.String()
+}
+
+func code[S ~string](s S) string { return "`" + string(s) + "`" }
+
+// sortedKeys is the states of a machine in the order of the alphabet, so that the page does not change by chance.
+func sortedKeys[S ~string, V any](machine map[S]V) []S {
+	states := make([]S, 0, len(machine))
+	for s := range machine {
+		states = append(states, s)
+	}
+	slices.Sort(states)
+	return states
+}

@@ -1,0 +1,135 @@
+package e2e
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/orders/internal/sandbox"
+)
+
+// The ways in which a job is lost although its work is not done: by hand, in River's UI, in a restore.
+var lostJobs = map[string]string{
+	"deleted":   `DELETE FROM river_job WHERE kind = $1`,
+	"cancelled": `UPDATE river_job SET state = 'cancelled', finalized_at = now() WHERE kind = $1`,
+	"discarded": `UPDATE river_job SET state = 'discarded', finalized_at = now() WHERE kind = $1`,
+}
+
+// Ensure a pending charge whose job was lost gets a job again and is charged once.
+//
+// Standard: litespec/ext/concurrency#route-required-external-effects-durably
+func TestReconcileChargesWhatLostItsJob(t *testing.T) {
+	t.Parallel()
+	for how, lose := range lostJobs {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			s := openShop(t, rarely("RECONCILE_AGE", "0s")...)
+			order := s.place("pm_card_visa")
+			s.exec(lose, "charge-order")
+			s.StartWorker(t)
+			s.alice.PaymentStatus(order, "succeeded")
+			require.Len(t, s.attempts("charge", order), 1)
+		})
+	}
+}
+
+// Ensure a pending refund whose job was lost gets a job again and is made once.
+//
+// Standard: litespec/ext/concurrency#route-required-external-effects-durably
+func TestReconcileRefundsWhatLostItsJob(t *testing.T) {
+	t.Parallel()
+	for how, lose := range lostJobs {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			s := openShop(t, rarely("RECONCILE_AGE", "0s")...)
+			s.StartWorker(t)
+			order := s.placePaid("pm_card_visa")
+			s.StopWorker(t)
+			requireStatus(t, http.StatusAccepted, s.refund(order, "k", shopTotal))
+			s.exec(lose, "refund-charge")
+			s.StartWorker(t)
+			runNow(t, s.Service, jobReconcile)
+			s.awaitJob("refund-charge", order, `state = 'completed'`)
+			require.Len(t, s.refunds(order, "succeeded"), 1)
+			require.Equal(t, "succeeded", s.refundStatus(order))
+		})
+	}
+}
+
+// Ensure a refund beyond its horizon that lost its job is looked up before it is asked for: a provider that has made it
+// and forgotten the key does not make it again.
+func TestReconcileLooksALateRefundUp(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, rarely("RECONCILE_AGE", "0s")...)
+	s.StartWorker(t)
+	order := s.placePaid("pm_card_visa")
+	s.faults(fault("refund", sandbox.FaultError500, 0))
+	requireStatus(t, http.StatusAccepted, s.refund(order, "k", 100))
+	s.jobFailed("refund-charge", order)
+	s.StopWorker(t)
+	s.exec(lostJobs["deleted"], "refund-charge")
+	s.exec(`UPDATE refunds SET attempted_at = attempted_at - interval '21 hours' WHERE order_id = $1`, order)
+	s.Sandbox.ForgetKeys()
+	s.Sandbox.ClearFaults()
+	asked := len(s.attempts("refund", order))
+	s.StartWorker(t)
+	runNow(t, s.Service, jobReconcile)
+	s.jobDone("refund-charge", order)
+	require.Len(t, s.attempts("refund", order), asked)
+	require.Len(t, s.refunds(order, "succeeded"), 1)
+}
+
+// Ensure what has a live job, in whichever state, is left alone.
+func TestReconcileLeavesLiveJobsAlone(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, rarely("RECONCILE_AGE", "0s")...)
+	states := []string{"available", "retryable", "running", "scheduled"}
+	for _, state := range states {
+		// Nobody works the queue, so that the jobs stay as they are.
+		s.exec(`UPDATE river_job SET queue = 'parked', state = $1, attempted_at = now() WHERE args->>'order_id' = $2`,
+			state, s.place("pm_card_visa"))
+	}
+	lost := s.place("pm_card_visa")
+	s.exec(`DELETE FROM river_job WHERE args->>'order_id' = $1`, lost)
+	s.StartWorker(t)
+	s.alice.PaymentStatus(lost, "succeeded")
+	awaitRun(t, s.Service, jobReconcile)
+	require.Equal(t, len(states)+1, s.Count(t, `river_job WHERE kind = 'charge-order'`))
+	require.Len(t, s.Sandbox.Attempts(), 1)
+}
+
+// Ensure nothing is reconciled before its age, and that a run takes the oldest first and no more than a batch.
+func TestReconcileIsBounded(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, rarely("RECONCILE_AGE", "1h", "RECONCILE_BATCH_SIZE", "2")...)
+	startIdleWorker(t, s.Service)
+	s.faults(fault("charge", sandbox.FaultHoldBefore, 0)) // so that no job ends, and none is enqueued twice
+	var orders []string
+	for range 5 {
+		orders = append(orders, s.place("pm_card_visa"))
+	}
+	s.held(len(orders))
+	s.exec(lostJobs["deleted"], "charge-order")
+	runNow(t, s.Service, jobReconcile)
+	require.Zero(t, s.Count(t, `river_job WHERE kind = 'charge-order'`), "reconciled before their age")
+
+	for i, order := range orders {
+		s.exec(`UPDATE payments SET updated_at = now() - $1::interval WHERE order_id = $2`,
+			time.Duration(i+2)*time.Hour, order)
+	}
+	for left := len(orders); left > 0; left -= 2 {
+		runNow(t, s.Service, jobReconcile)
+		require.Equal(t, min(len(orders), len(orders)-left+2), s.Count(t, `river_job WHERE kind = 'charge-order'`))
+		for _, order := range orders[max(0, left-2):] {
+			require.Equal(t, 1, s.Count(t, jobOf, "charge-order", order), "the oldest come first")
+		}
+	}
+	require.EqualValues(t, len(orders), scrape(t, s.Metrics["worker"]).value("orders_payments_reconciled_total"))
+	s.Sandbox.ClearFaults()
+	for _, order := range orders {
+		s.alice.PaymentStatus(order, "succeeded")
+		require.Equal(t, 1, s.charged(order))
+	}
+}

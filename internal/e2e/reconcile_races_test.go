@@ -1,0 +1,83 @@
+package e2e
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/orders/internal/sandbox"
+	"example.com/orders/internal/testkit"
+)
+
+// Ensure a charge that is in flight while its job is lost and enqueued again is made once: the provider turns the second
+// call away, and later repeats the answer to the first.
+func TestReconciliationAgainstCharge(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{sandbox.FaultHoldBefore, sandbox.FaultHold} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			s := openShop(t, rarely("RECONCILE_AGE", "0s")...)
+			startIdleWorker(t, s.Service)
+			s.faults(fault("charge", kind, 1))
+			order := s.place("pm_card_visa")
+			s.held(1)
+			s.exec(lostJobs["deleted"], "charge-order")
+			runNow(t, s.Service, jobReconcile)
+			testkit.Eventually(t, "call of the second job", func() bool { return len(s.attempts("charge", order)) > 1 })
+			s.Sandbox.ClearFaults()
+			s.jobDone("charge-order", order)
+			require.Equal(t, "succeeded", s.payment(order).Text("status"))
+			require.Equal(t, 1, s.charged(order))
+			requireSame(t, chargeKey(order), s.attempts("charge", order))
+		})
+	}
+}
+
+// Ensure two reconciliations that both look before either commits do no harm: the order gets two jobs and one charge.
+func TestTwoReconciliationsAtOnceChargeOnce(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, rarely("RECONCILE_AGE", "0s", "WORKER_CONCURRENCY", "1")...)
+	order := s.place("pm_card_visa")
+	s.exec(lostJobs["deleted"], "charge-order")
+	stop := s.stopAtJob("alice")
+	enqueueJob(t, s.Service, jobReconcile)
+	enqueueJob(t, s.Service, jobReconcile)
+	s.AnotherWorker(t)
+	s.AnotherWorker(t)
+	s.awaitBlocked(2)
+	stop.Rollback()
+	s.alice.PaymentStatus(order, "succeeded")
+	s.jobDone("charge-order", order)
+	require.Equal(t, 2, s.Count(t, jobOf, "charge-order", order))
+	require.Equal(t, 1, s.charged(order))
+}
+
+// Ensure a database that comes back without its jobs, as from a backup that left River's tables out, finishes all that
+// was under way: what was not charged, what was charged without the answer having arrived, and what was to be refunded.
+//
+// Standard: litespec/ext/concurrency#route-required-external-effects-durably
+func TestReconcileFinishesEverythingAfterARestore(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, rarely("RECONCILE_AGE", "0s")...)
+	startIdleWorker(t, s.Service)
+	paid := s.placePaid("pm_card_visa")
+	s.faults(fault("charge", sandbox.FaultDrop, 0))
+	answerLost := s.place("pm_card_visa")
+	s.jobFailed("charge-order", answerLost)
+	s.StopWorker(t)
+	notAsked := s.place("pm_card_visa")
+	requireStatus(t, http.StatusAccepted, s.refund(paid, "k", 700))
+	s.exec(`DELETE FROM river_job`)
+	s.Sandbox.ClearFaults()
+
+	s.StartWorker(t)
+	s.alice.PaymentStatus(answerLost, "succeeded")
+	s.alice.PaymentStatus(notAsked, "succeeded")
+	s.jobDone("refund-charge", paid)
+	for _, order := range []string{paid, answerLost, notAsked} {
+		require.Equal(t, 1, s.charged(order))
+	}
+	require.Len(t, s.refunds(paid, "succeeded"), 1)
+	require.EqualValues(t, 700, s.payment(paid).Number("refunded.amount"))
+}

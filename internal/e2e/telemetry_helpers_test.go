@@ -1,0 +1,134 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/require"
+
+	"example.com/orders/internal/infra/telemetry"
+	"example.com/orders/internal/testkit"
+)
+
+// journal is a log that a test reads.
+type journal struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.all.Write(p)
+}
+
+func (j *journal) text() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.all.String()
+}
+
+// keepJournal makes what is started from now on write its log, as production writes it, into a journal.
+func keepJournal(s *testkit.Service) *journal {
+	j := &journal{}
+	s.Log = telemetry.NewLog(j, "orders-test")
+	return j
+}
+
+// logLine is one line of a log.
+type logLine map[string]any
+
+// linesOf reads a log: every line must be JSON.
+func linesOf(t testing.TB, log string) (lines []logLine) {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader([]byte(log)))
+	for {
+		var l logLine
+		err := d.Decode(&l)
+		if err == io.EOF {
+			return lines
+		}
+		require.NoError(t, err, log)
+		lines = append(lines, l)
+	}
+}
+
+// linesWith keeps the lines with a message.
+func linesWith(lines []logLine, message string) (kept []logLine) {
+	for _, l := range lines {
+		if l[slog.MessageKey] == message {
+			kept = append(kept, l)
+		}
+	}
+	return kept
+}
+
+// scraped is one reading of /metrics.
+type scraped map[string]*dto.MetricFamily
+
+// scrape reads the metrics of a part of the service.
+func scrape(t testing.TB, part *telemetry.Telemetry) scraped {
+	t.Helper()
+	w := httptest.NewRecorder()
+	part.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	require.Equal(t, http.StatusOK, w.Code)
+	return parseMetrics(t, w.Body)
+}
+
+// scrapeURL reads the metrics of a process.
+func scrapeURL(t testing.TB, ops string) scraped {
+	t.Helper()
+	response, err := http.Get(ops + "/metrics")
+	require.NoError(t, err)
+	defer response.Body.Close()
+	require.Equal(t, http.StatusOK, response.StatusCode)
+	return parseMetrics(t, response.Body)
+}
+
+func parseMetrics(t testing.TB, r io.Reader) scraped {
+	t.Helper()
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(r)
+	require.NoError(t, err)
+	return families
+}
+
+// value is the sum of a metric's series with these labels, pairs of name and value: their values, or for histograms
+// how many were observed.
+func (m scraped) value(name string, labels ...string) (sum float64) {
+	family := m[name]
+	if family == nil {
+		return 0
+	}
+	for _, series := range family.GetMetric() {
+		if !hasLabels(series, labels) {
+			continue
+		}
+		sum += series.GetGauge().GetValue() + series.GetCounter().GetValue() +
+			float64(series.GetHistogram().GetSampleCount())
+	}
+	return sum
+}
+
+func hasLabels(series *dto.Metric, labels []string) bool {
+	values := map[string]string{}
+	for _, l := range series.GetLabel() {
+		values[l.GetName()] = l.GetValue()
+	}
+	for i := 0; i+1 < len(labels); i += 2 {
+		if values[labels[i]] != labels[i+1] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,241 @@
+package testkit
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+)
+
+const problemType = "application/problem+json"
+
+// contract is api/openapi.yaml, read once for all tests.
+var contract = sync.OnceValues(readContract)
+
+func readContract() (*openapi3.T, error) {
+	root, err := moduleRoot()
+	if err != nil {
+		return nil, err
+	}
+	doc, err := openapi3.NewLoader().LoadFromFile(filepath.Join(root, "api", "openapi.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("read contract: %w", err)
+	}
+	return doc, nil
+}
+
+// moduleRoot is the folder of go.mod. Tests run in the folder of their package.
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("find module: %w", err)
+	}
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+	}
+	return "", errors.New("find module: no go.mod above the test")
+}
+
+// Checked is a transport that holds every answer to the contract: a status that the operation declares, with its
+// headers and a body of its schema; every error a problem with a declared code; and nothing of the inside in any.
+func Checked(t testing.TB, next http.RoundTripper) http.RoundTripper { return checked{t, next} }
+
+type checked struct {
+	t    testing.TB
+	next http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper. An answer that was cut short is passed on as it is.
+func (c checked) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := c.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(response.Body)
+	_ = response.Body.Close()
+	response.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), failing{err}))
+	if err == nil {
+		if broken := CheckContract(r, response.StatusCode, response.Header, body); broken != nil {
+			c.t.Errorf("%s %s answered %d against the contract: %v\n%s", r.Method, r.URL, response.StatusCode, broken, body)
+		}
+	}
+	return response, nil
+}
+
+// failing ends a body with the error that ended it.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) {
+	if f.err != nil {
+		return 0, f.err
+	}
+	return 0, io.EOF
+}
+
+// CheckContract checks one answer against api/openapi.yaml.
+func CheckContract(r *http.Request, status int, header http.Header, body []byte) error {
+	doc, err := contract()
+	if err != nil {
+		return err
+	}
+	declared, err := declaredFor(doc, r, status)
+	if err != nil {
+		return err
+	}
+	if r.Method == http.MethodHead {
+		bare := *declared
+		bare.Content = nil
+		declared = &bare
+	}
+	return errors.Join(
+		matches(r.Context(), doc, declared, header, body),
+		checkBody(declared, status, header, body),
+		checkProblem(r, declared, status, header, body),
+	)
+}
+
+// declaredFor is what the contract declares for the answer: the operation's own, or, for a request that no operation
+// takes, the router's.
+func declaredFor(doc *openapi3.T, r *http.Request, status int) (*openapi3.Response, error) {
+	item := pathItem(doc, r.URL.EscapedPath())
+	if item == nil {
+		return ofRouter(doc, "RouteNotFound", status, http.StatusNotFound)
+	}
+	operation := item.Operations()[r.Method]
+	if operation == nil {
+		return ofRouter(doc, "MethodNotAllowed", status, http.StatusMethodNotAllowed)
+	}
+	declared := operation.Responses.Status(status)
+	if declared == nil {
+		return nil, fmt.Errorf("%s does not declare the status", operation.OperationID)
+	}
+	return declared.Value, nil
+}
+
+// ofRouter is the router's own answer to a request that no operation takes.
+func ofRouter(doc *openapi3.T, component string, status, want int) (*openapi3.Response, error) {
+	if status != want {
+		return nil, fmt.Errorf("no operation takes this request, so it must answer %d", want)
+	}
+	return doc.Components.Responses[component].Value, nil
+}
+
+// pathItem finds the template that an escaped path fits.
+func pathItem(doc *openapi3.T, path string) *openapi3.PathItem {
+	for template, item := range doc.Paths.Map() {
+		if slices.EqualFunc(strings.Split(template, "/"), strings.Split(path, "/"), fits) {
+			return item
+		}
+	}
+	return nil
+}
+
+// fits tells whether one segment of a path fits that of a template: a parameter stands for anything but nothing.
+func fits(template, segment string) bool {
+	return template == segment || strings.HasPrefix(template, "{") && segment != ""
+}
+
+// matches checks headers and body against one declared response. The library skips HEAD and 304; so it is shown every
+// answer as that of a GET that declares 200 alone.
+func matches(ctx context.Context, doc *openapi3.T, declared *openapi3.Response, header http.Header, body []byte) error {
+	get, err := http.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
+	if err != nil {
+		return err
+	}
+	operation := &openapi3.Operation{Responses: openapi3.NewResponses(
+		openapi3.WithStatus(http.StatusOK, &openapi3.ResponseRef{Value: declared}),
+	)}
+	input := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: &openapi3filter.RequestValidationInput{
+			Request: get, Route: &routers.Route{Spec: doc, Operation: operation},
+		},
+		Status: http.StatusOK, Header: header,
+		Options: &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true},
+	}
+	return openapi3filter.ValidateResponse(ctx, input.SetBodyBytes(body))
+}
+
+// checkBody asks for a body exactly where one is declared.
+func checkBody(declared *openapi3.Response, status int, header http.Header, body []byte) error {
+	if len(declared.Content) == 0 {
+		if len(body) > 0 {
+			return errors.New("a body that is not declared")
+		}
+		return nil
+	}
+	if media := header.Get("Content-Type"); declared.Content[media] == nil {
+		return fmt.Errorf("media type %q is not declared for %d", media, status)
+	}
+	return nil
+}
+
+// internals is text that tells of SQL, drivers, the provider, the schema or the source, in whatever wording.
+var internals = regexp.MustCompile(`(?i)sqlstate|pgx|pgconn|postgres|psql|\bsql\b|select .* from|insert into|update .* set|` +
+	`constraint|relation "|duplicate key|deadlock|goroutine|runtime error|nil pointer|panic|\.go:\d|/internal/|` +
+	`stripe|river|idempotency_keys|tenant_id|jwx|jwt|jwks|openapi|json:|127\.0\.0\.1|localhost`)
+
+// checkProblem checks what the schema of a problem cannot say.
+func checkProblem(r *http.Request, declared *openapi3.Response, status int, header http.Header, body []byte) error {
+	if status < http.StatusBadRequest || r.Method == http.MethodHead {
+		return nil
+	}
+	var p struct {
+		Type, Title, Detail, Instance, Code string
+		Status                              int
+		TraceID                             string `json:"trace_id"`
+		Errors                              []struct{ Field, Code, Message string }
+	}
+	if err := json.Unmarshal(body, &p); err != nil {
+		return fmt.Errorf("a problem that cannot be read: %w", err)
+	}
+	var broken []error
+	must := func(holds bool, complaint string) {
+		if !holds {
+			broken = append(broken, errors.New(complaint))
+		}
+	}
+	kind, err := url.Parse(p.Type)
+	must(err == nil && kind.IsAbs() && kind.Host != "", "type is not an absolute URI")
+	must(header.Get("Content-Type") == problemType, "not "+problemType)
+	must(p.Status == status, "status is not that of the answer")
+	path := "/" + strings.TrimLeft(r.URL.EscapedPath(), "/")
+	must(p.Instance != "" && strings.HasPrefix(path, p.Instance), "instance is not the request's path")
+	must(p.Detail != "", "no detail")
+	must(len(p.TraceID) == 32, "no trace_id")
+	must(slices.Contains(codes(declared), p.Code), "code "+p.Code+" is not declared for this answer")
+	must((p.Code == "validation_failed") == (len(p.Errors) > 0), "errors go with validation_failed, and only with it")
+	texts := p.Title + "\n" + p.Detail
+	for _, e := range p.Errors {
+		texts += "\n" + e.Code + "\n" + e.Message
+	}
+	must(!internals.MatchString(texts), "tells of the inside: "+internals.FindString(texts))
+	must(status != http.StatusServiceUnavailable || header.Get("Retry-After") != "", "no Retry-After")
+	return errors.Join(broken...)
+}
+
+// codes is the problem codes that a response declares.
+func codes(r *openapi3.Response) []string {
+	var names []string
+	list, _ := r.Extensions["x-problem-codes"].([]any)
+	for _, code := range list {
+		names = append(names, fmt.Sprint(code))
+	}
+	return names
+}

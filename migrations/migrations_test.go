@@ -1,0 +1,89 @@
+package migrations
+
+import (
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivermigrate"
+	"github.com/stretchr/testify/require"
+)
+
+// Ensure every migration can be undone, River's included, and that what comes back afterwards is the same.
+func TestDownLeavesNothingAndUpComesBack(t *testing.T) {
+	t.Parallel()
+	pool := empty(t)
+	require.NoError(t, Up(t.Context(), pool))
+	before := texts(t, pool, relations)
+	require.Contains(t, before, "river_job")
+
+	db := stdlib.OpenDBFromPool(pool)
+	t.Cleanup(func() { _ = db.Close() })
+	p, err := provider(db)
+	require.NoError(t, err)
+	_, err = p.DownTo(t.Context(), 0)
+	require.NoError(t, err)
+	require.Equal(t, []string{"goose_db_version", "goose_db_version_id_seq"}, texts(t, pool, relations))
+	requirePending(t, pool, true)
+
+	require.NoError(t, Up(t.Context(), pool))
+	require.Equal(t, before, texts(t, pool, relations))
+	requirePending(t, pool, false)
+}
+
+// Ensure the River of go.mod finds the schema that it needs: one that needs more fails here, and asks for a further
+// migration.
+func TestRiverFindsItsSchema(t *testing.T) {
+	t.Parallel()
+	pool := empty(t)
+	require.NoError(t, Up(t.Context(), pool))
+	m, err := rivermigrate.New(riverpgxv5.New(pool), nil)
+	require.NoError(t, err)
+	result, err := m.Validate(t.Context(), nil)
+	require.NoError(t, err)
+	require.True(t, result.OK, "%v", result.Messages)
+	all := m.AllVersions()
+	require.Equal(t, riverVersion, all[len(all)-1].Version)
+}
+
+// Ensure a second Up finds nothing to do, and that a migration of a newer release does not make this one unready: an
+// old binary goes on working beside it.
+func TestANewerSchemaIsNotPending(t *testing.T) {
+	t.Parallel()
+	pool := empty(t)
+	requirePending(t, pool, true)
+	require.Empty(t, texts(t, pool, relations), "looking at an empty database has made something")
+	require.NoError(t, Up(t.Context(), pool))
+	require.NoError(t, Up(t.Context(), pool))
+	requirePending(t, pool, false)
+	_, err := pool.Exec(t.Context(), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)`)
+	require.NoError(t, err)
+	requirePending(t, pool, false)
+	_, err = pool.Exec(t.Context(), `DELETE FROM goose_db_version WHERE version_id = 4`)
+	require.NoError(t, err)
+	requirePending(t, pool, true)
+}
+
+// Ensure the status names every migration and when it was applied.
+func TestStatusListsEveryMigration(t *testing.T) {
+	t.Parallel()
+	pool := empty(t)
+	require.NoError(t, Up(t.Context(), pool))
+	list, err := Status(t.Context(), pool)
+	require.NoError(t, err)
+	require.Len(t, list, len(texts(t, pool, `SELECT version_id::text FROM goose_db_version WHERE version_id > 0`)))
+	for i, s := range list {
+		require.EqualValues(t, i+1, s.Version)
+		require.NotEmpty(t, s.Name)
+		require.WithinDuration(t, time.Now(), s.Applied, time.Hour)
+	}
+}
+
+func requirePending(t testing.TB, pool *pgxpool.Pool, want bool) {
+	t.Helper()
+	pending, err := Pending(t.Context(), pool)
+	require.NoError(t, err)
+	require.Equal(t, want, pending)
+}

@@ -1,0 +1,17 @@
+-- What the service may do, table by table: it reads and writes rows, and it owns nothing, so it can neither alter nor
+-- drop nor truncate. orders_app is a group; whoever is a member of it (orders_service, see deploy/roles.sql) may do
+-- this. A new table needs its line here: without one the service cannot see it.
+--
+-- Runs after the migrations, every time, as the owner of the tables, where orders_app exists. It only ever adds: a
+-- privilege is taken back by a migration, once no running binary needs it any more.
+
+GRANT SELECT, INSERT, UPDATE ON products, stock, orders, payments, refunds TO orders_app;
+GRANT SELECT, INSERT ON order_lines TO orders_app; -- the lines of an order never change
+GRANT SELECT, INSERT, UPDATE, DELETE ON idempotency_keys TO orders_app; -- DELETE: purge-idempotency-keys
+
+-- River: jobs are inserted, worked and, when they are old, deleted; leaders come and go.
+GRANT SELECT, INSERT, UPDATE, DELETE ON river_job, river_leader, river_notification, river_queue TO orders_app;
+GRANT USAGE ON SEQUENCE river_job_id_seq, river_notification_id_seq TO orders_app;
+
+-- /readyz compares the schema with what the binary knows.
+GRANT SELECT ON goose_db_version, river_migration TO orders_app;
