@@ -88,6 +88,7 @@ func codes(t *testing.T, r *openapi3.Response) []string {
 
 // Ensure the contract is valid OpenAPI and that every example obeys its schema.
 func TestContractIsValid(t *testing.T) {
+	t.Parallel()
 	if err := load(t).Validate(t.Context(), openapi3.EnableExamplesValidation()); err != nil {
 		t.Fatal(err)
 	}
@@ -95,6 +96,7 @@ func TestContractIsValid(t *testing.T) {
 
 // Ensure every operation says what it is called, what it means, who may call it, and how it survives a retry and a race.
 func TestOperationsAreDescribed(t *testing.T) {
+	t.Parallel()
 	seen := map[string]bool{}
 	eachOperation(t, func(t *testing.T, o operation) {
 		if !regexp.MustCompile(`^[a-z]+(-[a-z]+)+$`).MatchString(o.OperationID) || seen[o.OperationID] {
@@ -135,6 +137,7 @@ func TestOperationsAreDescribed(t *testing.T) {
 // Standard: litespec/ext/concurrency#declare-applicable-headers
 // Standard: litespec/ext/concurrency#use-the-standard-idempotency-header
 func TestKeyedOperationsDeclareTheKey(t *testing.T) {
+	t.Parallel()
 	eachOperation(t, func(t *testing.T, o operation) {
 		key := o.header("Idempotency-Key")
 		if !o.keyed() {
@@ -182,6 +185,7 @@ func TestKeyedOperationsDeclareTheKey(t *testing.T) {
 // Ensure an operation that takes the caller's version declares the precondition, both of its refusals and the new tag;
 // and that no other operation does.
 func TestVersionedOperationsDeclareThePrecondition(t *testing.T) {
+	t.Parallel()
 	eachOperation(t, func(t *testing.T, o operation) {
 		match, none := o.header("If-Match"), o.header("If-None-Match")
 		if !o.versioned() {
@@ -211,6 +215,7 @@ func TestVersionedOperationsDeclareThePrecondition(t *testing.T) {
 
 // Ensure every conditional read hands out the tag that it compares with.
 func TestConditionalReadsDeclareTheTag(t *testing.T) {
+	t.Parallel()
 	eachOperation(t, func(t *testing.T, o operation) {
 		if conditional := o.mode == "safe" && o.header("If-None-Match") != nil; conditional != (o.response("304") != nil) {
 			t.Fatal("If-None-Match and 304 do not go together")
@@ -241,6 +246,7 @@ func requireStrongETag(t *testing.T, status string, r *openapi3.Response) {
 
 // Ensure every error is a problem with declared codes, and that one code means one status everywhere.
 func TestErrorsAreProblems(t *testing.T) {
+	t.Parallel()
 	statusOf := map[string]string{}
 	check := func(t *testing.T, status string, r *openapi3.Response, hasBody bool) {
 		t.Helper()
@@ -303,6 +309,7 @@ func TestErrorsAreProblems(t *testing.T) {
 
 // Ensure every value is bounded, and no object takes members that the contract does not name.
 func TestSchemasAreBounded(t *testing.T) {
+	t.Parallel()
 	eachSchema(t, func(at string, s *openapi3.Schema) {
 		switch {
 		case s.Type.Is(openapi3.TypeObject):
@@ -331,6 +338,7 @@ func TestSchemasAreBounded(t *testing.T) {
 //
 // Standard: litespec/ext/concurrency#hide-provider-version-values
 func TestNoFieldIsAVersion(t *testing.T) {
+	t.Parallel()
 	version := regexp.MustCompile(`(?i)version|e-?tag|revision|xmin`)
 	eachSchema(t, func(at string, s *openapi3.Schema) {
 		for name := range s.Properties {
@@ -357,6 +365,7 @@ func TestNoFieldIsAVersion(t *testing.T) {
 
 // Ensure text that no database stores and no label shows is refused, and that people's names are not.
 func TestTextIsPrintable(t *testing.T) {
+	t.Parallel()
 	schemas := load(t).Components.Schemas
 	refused := []string{"a\x00b", "a\nb", "a\tb", "a\x7fb", "a\u0085b"}
 	for _, required := range []*openapi3.SchemaRef{

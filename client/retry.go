@@ -82,7 +82,7 @@ func (c *Client) try(ctx context.Context, r *http.Request, x *exchange) error {
 		x.final = true
 		return err
 	}
-	response, err := c.http.Do(sent)
+	response, err := c.http.Do(sent) //nolint:gosec // G704: where it goes is the caller's own choice
 	if err == nil {
 		x.body, err = readAll(response)
 	}
@@ -156,8 +156,7 @@ func newPace(first, most time.Duration) *pace {
 
 func (p *pace) ask(err error) {
 	p.asked = 0
-	var problem *Problem
-	if errors.As(err, &problem) {
+	if problem, ok := errors.AsType[*Problem](err); ok {
 		p.asked = problem.RetryAfter
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,7 +72,7 @@ func tests(t testing.TB) map[string][]goTest {
 				continue
 			}
 			test := goTest{file: path}
-			for _, line := range strings.Split(f.Doc.Text(), "\n") {
+			for line := range strings.SplitSeq(f.Doc.Text(), "\n") {
 				if _, after, ok := strings.Cut(line, "Standard:"); ok {
 					for _, m := range mark.FindAllStringSubmatch(after, -1) {
 						test.marks = append(test.marks, m[1])
@@ -101,10 +102,8 @@ func requireSymbol(t testing.TB, path, symbol string) {
 	file, err := parser.ParseFile(token.NewFileSet(), path, raw, parser.SkipObjectResolution)
 	require.NoError(t, err)
 	for _, d := range file.Decls {
-		for _, name := range declared(d) {
-			if name == symbol {
-				return
-			}
+		if slices.Contains(declared(d), symbol) {
+			return
 		}
 	}
 	t.Errorf("%s does not declare %s", path, symbol)

@@ -130,8 +130,8 @@ func TestFingerprintsCoverTheInput(t *testing.T) {
 // route.
 func members(input any) []string {
 	var names []string
-	for i := range reflect.TypeOf(input).NumField() {
-		name, _, _ := strings.Cut(reflect.TypeOf(input).Field(i).Tag.Get("json"), ",")
+	for field := range reflect.TypeOf(input).Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if name != "-" {
 			names = append(names, name)
 		}

@@ -201,7 +201,7 @@ func balanceBooks(ctx context.Context, s *step) error {
 	err := s.everyOrder(ctx, func(o openapi.Order, p openapi.Payment) {
 		n++
 		if why := unbalanced(o, p, ledger[o.ID.String()]); why != "" {
-			fmt.Fprintf(&wrong, " order %s: %s;", o.ID, why)
+			fmt.Fprintf(&wrong, "; but order %s: %s", o.ID, why)
 		}
 		if o.Status != openapi.OrderStatusCancelled {
 			for _, l := range o.Lines {

@@ -68,7 +68,7 @@ func (s *step) as(actor string) *client.Client { return s.at(s.api.URL(), actor)
 func (s *step) lossily(actor string) *client.Client { return s.at(s.proxy.URL(), actor) }
 
 func (s *step) at(url, actor string) *client.Client {
-	return s.demo.client(url, actor, &wire{
+	return s.client(url, actor, &wire{
 		actor: actor, step: s, under: &http.Transport{DisableKeepAlives: true}, sent: &s.sent,
 	})
 }

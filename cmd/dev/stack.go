@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -43,8 +44,8 @@ func (s *stack) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopWait)
 	defer cancel()
 	var err error
-	for i := len(s.stops) - 1; i >= 0; i-- {
-		err = errors.Join(err, s.stops[i](ctx))
+	for _, stop := range slices.Backward(s.stops) {
+		err = errors.Join(err, stop(ctx))
 	}
 	return err
 }

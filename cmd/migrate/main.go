@@ -33,7 +33,7 @@ func main() { process.Main("orders-migrate", run) }
 func run(ctx context.Context, lookup config.Lookup, log *slog.Logger) error {
 	commands := map[string]func(context.Context, *pgxpool.Pool, *slog.Logger) error{"up": up, "status": status}
 	if len(os.Args) != 2 || commands[os.Args[1]] == nil {
-		return errors.New(usage)
+		return errors.New(usage) //nolint:staticcheck // ST1005: a page for a person, not part of a message
 	}
 	c, err := config.LoadMigrate(lookup)
 	if err != nil {

@@ -51,10 +51,8 @@ type Expected []int64
 // check compares what the caller saw with what is stored. It is called inside the transaction that carries the
 // change, on a locked row: nothing can come between the comparison and the commit.
 func (e Expected) check(stored int64) error {
-	for _, v := range e {
-		if v == stored {
-			return nil
-		}
+	if slices.Contains(e, stored) {
+		return nil
 	}
 	return ErrVersionConflict
 }

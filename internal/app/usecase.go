@@ -23,21 +23,19 @@ type UseCase struct {
 
 // The use cases that callers can reach.
 var (
-	UseCasePlaceOrder     = UseCase{Operation: "place-order", Scope: ScopeOrdersWrite, Mode: ModeKey}
-	UseCaseGetOrder       = UseCase{Operation: "get-order", Scope: ScopeOrdersRead, Mode: ModeSafe}
-	UseCaseListOrders     = UseCase{Operation: "list-orders", Scope: ScopeOrdersRead, Mode: ModeSafe}
-	UseCaseGetPayment     = UseCase{Operation: "get-payment", Scope: ScopeOrdersRead, Mode: ModeSafe}
-	UseCaseChangeAddress  = UseCase{Operation: "change-shipping-address", Scope: ScopeOrdersWrite, Mode: ModeNatural, Versioned: true}
-	UseCaseCancelOrder    = UseCase{Operation: "cancel-order", Scope: ScopeOrdersWrite, Mode: ModeKey, Versioned: true}
-	UseCaseShipOrder      = UseCase{Operation: "ship-order", Scope: ScopeOrdersFulfil, Mode: ModeVersion, Versioned: true, Staff: true}
-	UseCaseRefundOrder    = UseCase{Operation: "refund-order", Scope: ScopeOrdersRefund, Mode: ModeKey, Staff: true}
-	UseCaseListProducts   = UseCase{Operation: "list-products", Scope: ScopeCatalogRead, Mode: ModeSafe}
-	UseCaseGetProduct     = UseCase{Operation: "get-product", Scope: ScopeCatalogRead, Mode: ModeSafe}
-	UseCasePutProduct     = UseCase{Operation: "put-product", Scope: ScopeCatalogWrite, Mode: ModeNatural, Versioned: true}
-	UseCaseGetStock       = UseCase{Operation: "get-stock", Scope: ScopeCatalogRead, Mode: ModeSafe}
-	UseCaseAdjustStock    = UseCase{Operation: "adjust-stock", Scope: ScopeCatalogWrite, Mode: ModeKey}
-	operationChargeOrder  = "charge-order"
-	operationRefundCharge = "refund-charge"
+	UseCasePlaceOrder    = UseCase{Operation: "place-order", Scope: ScopeOrdersWrite, Mode: ModeKey}
+	UseCaseGetOrder      = UseCase{Operation: "get-order", Scope: ScopeOrdersRead, Mode: ModeSafe}
+	UseCaseListOrders    = UseCase{Operation: "list-orders", Scope: ScopeOrdersRead, Mode: ModeSafe}
+	UseCaseGetPayment    = UseCase{Operation: "get-payment", Scope: ScopeOrdersRead, Mode: ModeSafe}
+	UseCaseChangeAddress = UseCase{Operation: "change-shipping-address", Scope: ScopeOrdersWrite, Mode: ModeNatural, Versioned: true}
+	UseCaseCancelOrder   = UseCase{Operation: "cancel-order", Scope: ScopeOrdersWrite, Mode: ModeKey, Versioned: true}
+	UseCaseShipOrder     = UseCase{Operation: "ship-order", Scope: ScopeOrdersFulfil, Mode: ModeVersion, Versioned: true, Staff: true}
+	UseCaseRefundOrder   = UseCase{Operation: "refund-order", Scope: ScopeOrdersRefund, Mode: ModeKey, Staff: true}
+	UseCaseListProducts  = UseCase{Operation: "list-products", Scope: ScopeCatalogRead, Mode: ModeSafe}
+	UseCaseGetProduct    = UseCase{Operation: "get-product", Scope: ScopeCatalogRead, Mode: ModeSafe}
+	UseCasePutProduct    = UseCase{Operation: "put-product", Scope: ScopeCatalogWrite, Mode: ModeNatural, Versioned: true}
+	UseCaseGetStock      = UseCase{Operation: "get-stock", Scope: ScopeCatalogRead, Mode: ModeSafe}
+	UseCaseAdjustStock   = UseCase{Operation: "adjust-stock", Scope: ScopeCatalogWrite, Mode: ModeKey}
 )
 
 // UseCases lists every use case that callers can reach.

@@ -27,7 +27,7 @@ import (
 type Worker struct {
 	client   *river.Client[pgx.Tx]
 	pool     *pgxpool.Pool
-	stopping context.Context // ends when a stop begins
+	stopping context.Context //nolint:containedctx // it ends when a stop begins, not with a call
 	stop     context.CancelFunc
 }
 

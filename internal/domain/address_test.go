@@ -81,8 +81,7 @@ func TestAddressFieldsArePaths(t *testing.T) {
 
 // codeOf is the code of a refusal, or empty.
 func codeOf(err error) domain.Code {
-	var refusal *domain.Error
-	if errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*domain.Error](err); ok {
 		return refusal.Code
 	}
 	return ""

@@ -61,8 +61,7 @@ func orderTable() string {
 
 // afterAction is the state after an action, or the code of its refusal.
 func afterAction(s OrderStatus, a Action) string {
-	var refused *Error
-	if errors.As(s.allows(a), &refused) {
+	if refused, ok := errors.AsType[*Error](s.allows(a)); ok {
 		return "409 " + code(refused.Code)
 	}
 	return "→ " + code(orderTransitions()[s][a])

@@ -38,11 +38,11 @@ func TestARunningReleaseSurvivesAnAdditiveMigration(t *testing.T) {
 	s := testkit.Start(t, "DB_MAX_CONNS", "4", "DB_LOCK_TIMEOUT", "30s", "DB_STATEMENT_TIMEOUT", "1m")
 	s.Product(t, "TEA-001", 1999, 1_000_000)
 	s.StartWorker(t)
-	traffic := startTraffic(s.As(t, "alice"), 4)
+	traffic := startTraffic(s.As(t, "alice"), 3)
 	traffic.rounds(t, 3) // of each caller: every connection has prepared every statement
 	for _, change := range additive {
 		migrateAs(t, s, change)
-		traffic.rounds(t, 2)
+		traffic.rounds(t, 1)
 	}
 	for _, order := range traffic.stop(t) {
 		s.As(t, "alice").PaymentStatus(order, "succeeded")

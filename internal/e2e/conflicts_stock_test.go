@@ -82,7 +82,7 @@ func TestConcurrentAdjustmentsAddUp(t *testing.T) {
 		sum += int64(i - 5)
 	}
 	s.Stocked(t, "default", "SAND-001", sum)
-	require.EqualValues(t, 100+sum, s.OnHand(t, "SAND-001"))
+	require.Equal(t, 100+sum, s.OnHand(t, "SAND-001"))
 	require.EqualValues(t, 1+19, s.version("stock", "sku", "SAND-001"))
 }
 

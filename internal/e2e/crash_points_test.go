@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/orders/internal/testkit"
 )
 
 // Ensure a worker that is killed while it notes that it is about to ask has asked nobody, and that its successor does.
@@ -23,4 +25,21 @@ func TestPaymentSurvivesAWorkerKilledBeforeTheAttempt(t *testing.T) {
 	s.successor()
 	s.alice.PaymentStatus(order, "succeeded")
 	require.Len(t, s.attempts("charge", order), 1)
+}
+
+// Ensure a worker that is killed while it purges has removed the batches that it committed and nothing else, and that
+// its successor removes the rest.
+func TestPurgeSurvivesAKilledWorker(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	expiredKeys(t, s.Service, 3)
+	left := func() int { return s.Count(t, expiredRecords) }
+	first := s.process("PURGE_BATCH_SIZE", "1", "PURGE_PAUSE", "1m")
+	testkit.Eventually(t, "the pause after one batch", func() bool { return left() == 2 })
+	first.Kill()
+	require.Equal(t, 2, left())
+	s.timePasses()
+
+	s.successor()
+	testkit.Eventually(t, "the rest of the purge", func() bool { return left() == 0 })
 }

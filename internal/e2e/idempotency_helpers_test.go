@@ -77,7 +77,7 @@ type promised struct{ status, body, contentType, location, etag any }
 
 func promise(a testkit.Answer) promised {
 	h := a.Header
-	return promised{a.Status, string(a.Body), h.Values("Content-Type"), h.Values("Location"), h.Values("Etag")}
+	return promised{a.Status, string(a.Body), h.Values("Content-Type"), h.Values("Location"), h.Values("ETag")}
 }
 
 // requireReplay checks that again is the replay of first.

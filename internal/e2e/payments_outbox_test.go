@@ -80,21 +80,22 @@ func TestPaymentIsNeverAskedForWithoutACommit(t *testing.T) {
 // neither the database nor anybody who wants to read or cancel the order.
 func TestPaymentIsAskedForOutsideOfAnyTransaction(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	// No timeout must end the call, and with it a transaction around it, before this test has looked.
+	s := openShop(t, "PROVIDER_TIMEOUT", "5m", "JOB_TIMEOUT", "10m", "JOB_RESCUE_AFTER", "1h", "DB_IDLE_TX_TIMEOUT", "10m")
 	s.faults(fault("charge", sandbox.FaultHold, 1))
 	order := s.place("pm_card_visa")
 	s.StartWorker(t)
 	s.held(1)
-	// River's own short transactions come and go; one around the call would stay for as long as the call is held.
-	testkit.Eventually(t, "no transaction of the worker", func() bool {
-		return s.Count(t, `pg_stat_activity WHERE datname = current_database() AND application_name = 'orders-worker'
-			AND xact_start IS NOT NULL`) == 0
-	})
 	s.Begin(t).
 		Exec(`SELECT FROM orders WHERE id = $1 FOR UPDATE NOWAIT`, order).
 		Exec(`SELECT FROM payments WHERE order_id = $1 FOR UPDATE NOWAIT`, order).
 		Exec(`SELECT FROM river_job WHERE args->>'order_id' = $1 FOR UPDATE NOWAIT`, order).
 		Rollback()
+	// River's own short transactions come and go; one around the call would stay for as long as the call is held.
+	testkit.Eventually(t, "no transaction of the worker", func() bool {
+		return s.Count(t, `pg_stat_activity WHERE datname = current_database() AND application_name = 'orders-worker'
+			AND xact_start IS NOT NULL`) == 0
+	})
 	s.Sandbox.ClearFaults()
 	s.alice.PaymentStatus(order, "succeeded")
 }

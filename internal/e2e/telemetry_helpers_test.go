@@ -85,16 +85,6 @@ func scrape(t testing.TB, part *telemetry.Telemetry) scraped {
 	return parseMetrics(t, w.Body)
 }
 
-// scrapeURL reads the metrics of a process.
-func scrapeURL(t testing.TB, ops string) scraped {
-	t.Helper()
-	response, err := http.Get(ops + "/metrics")
-	require.NoError(t, err)
-	defer response.Body.Close()
-	require.Equal(t, http.StatusOK, response.StatusCode)
-	return parseMetrics(t, response.Body)
-}
-
 func parseMetrics(t testing.TB, r io.Reader) scraped {
 	t.Helper()
 	parser := expfmt.NewTextParser(model.LegacyValidation)

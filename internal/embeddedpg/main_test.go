@@ -1,13 +1,13 @@
 package embeddedpg
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -124,7 +124,7 @@ func mustContain(t *testing.T, err error, words ...string) {
 		t.Fatal("no error")
 	}
 	for _, w := range words {
-		if !bytes.Contains([]byte(err.Error()), []byte(w)) {
+		if !strings.Contains(err.Error(), w) {
 			t.Errorf("%q does not say %q", err, w)
 		}
 	}

@@ -114,7 +114,7 @@ func TestStalePIDFileOfAReusedNumber(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stranger.end("KILL", killTimeout)
+	defer func() { _ = stranger.end("KILL", killTimeout) }()
 	file := filepath.Join(s.store.data(), "postmaster.pid")
 	lines := fmt.Sprintf("%d\n%s\n1700000000\n%d\n\n127.0.0.1\n", stranger.cmd.Process.Pid, s.store.data(), s.Port())
 	if err := errors.Join(os.WriteFile(file, []byte(lines), 0o600), s.store.own(file)); err != nil {

@@ -62,5 +62,5 @@ func earlyEnd(p *process) error {
 	case strings.Contains(log, `lock file "postmaster.pid" already exists`):
 		return errDataInUse
 	}
-	return fmt.Errorf("it ended at once (%v): %s", p.err, log)
+	return fmt.Errorf("it ended at once (%v): %s", p.err, log) //nolint:errorlint // nil after exit 0
 }

@@ -2,6 +2,7 @@ package embeddedpg
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -35,5 +36,5 @@ func (t *tail) Write(p []byte) (int, error) {
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return strings.Join(append(t.lines[:len(t.lines):len(t.lines)], string(t.rest)), "\n")
+	return strings.Join(append(slices.Clip(t.lines), string(t.rest)), "\n")
 }

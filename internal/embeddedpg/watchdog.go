@@ -100,7 +100,7 @@ func (p *process) reap() {
 func (p *process) stop(timeout time.Duration) error {
 	select {
 	case <-p.done:
-		return fmt.Errorf("PostgreSQL had ended by itself (%v): %s", p.err, p.tail)
+		return fmt.Errorf("PostgreSQL had ended by itself (%v): %s", p.err, p.tail) //nolint:errorlint // nil after exit 0
 	default:
 	}
 	p.pipe.Close()

@@ -47,8 +47,7 @@ func strictBody(w http.ResponseWriter, r *http.Request) (*http.Request, error) {
 }
 
 func readError(err error) error {
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return errBodyTooLarge
 	}
 	return malformed("The body could not be read.")

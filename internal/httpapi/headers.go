@@ -35,10 +35,15 @@ func checkHeaders(_ http.ResponseWriter, r *http.Request) (*http.Request, error)
 		return r, errPreconditionRequired
 	}
 	for _, name := range []string{headerIfMatch, headerIfNoneMatch} {
-		if op.parameters.GetByInAndName(openapi3.ParameterInHeader, name) == nil {
+		declared := op.parameters.GetByInAndName(openapi3.ParameterInHeader, name)
+		if declared == nil {
 			continue // the operation does not take it, so it has no say
 		}
-		if _, err := parseTags(r.Header.Get(name)); err != nil {
+		value := r.Header.Get(name)
+		if most := declared.Schema.Value.MaxLength; most != nil && uint64(len(value)) > *most {
+			return r, errInvalidPrecondition
+		}
+		if _, err := parseTags(value); err != nil {
 			return r, err
 		}
 	}

@@ -70,6 +70,7 @@ func TestPreconditionsAreCheckedWhereTheyCount(t *testing.T) {
 		{"any in a list", []string{`*, "x"`}, http.StatusBadRequest, "invalid_precondition"},
 		{"any on a line of its own", []string{"*", `"x"`}, http.StatusBadRequest, "invalid_precondition"},
 		{"any twice", []string{"*", "*"}, http.StatusBadRequest, "invalid_precondition"},
+		{"longer than the contract says", []string{strings.Repeat(`"AAAAAAAAAAE",`, 80)}, http.StatusBadRequest, "invalid_precondition"},
 		{"malformed on the second line", []string{aVersion, "x"}, http.StatusBadRequest, "invalid_precondition"},
 	} {
 		for _, o := range operations() {

@@ -5,9 +5,12 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 )
 
-// Observer is told of every answered request. code is the problem code, or ok.
+// Observer is told of every answered request. code is the problem code, or ok, or client_gone.
 type Observer interface {
 	Request(ctx context.Context, operation, code string, replayed bool, took time.Duration)
 }
@@ -21,6 +24,12 @@ type record struct {
 }
 
 type recordKey struct{}
+
+// unknownOperation is the operation of a request whose route nobody knows.
+const unknownOperation = "none"
+
+// clientGone is what is noted as the code of a request whose client did not wait for the answer.
+const clientGone = "client_gone"
 
 // recordOf is the record of a request; outside of one it is a record that nobody reads.
 func recordOf(ctx context.Context) *record {
@@ -38,16 +47,26 @@ func observe(o Observer, log *slog.Logger) func(http.Handler) http.Handler {
 			if id := traceID(r); id != "" {
 				w.Header().Set(headerRequestID, id) // of this exchange: never stored, so a replay has its own
 			}
-			seen := &record{operation: "none", code: "ok", status: http.StatusOK}
+			seen := &record{operation: unknownOperation, code: "ok", status: http.StatusOK}
 			ctx := context.WithValue(r.Context(), recordKey{}, seen)
 			next.ServeHTTP(&statusWriter{ResponseWriter: w, record: seen}, r.WithContext(ctx))
 			took := time.Since(start)
+			nameSpan(ctx, seen)
 			o.Request(ctx, seen.operation, seen.code, seen.replayed, took)
 			log.LogAttrs(ctx, slog.LevelInfo, "request",
 				slog.String("operation", seen.operation), slog.String("method", r.Method), slog.Int("status", seen.status),
 				slog.String("code", seen.code), slog.Bool("replayed", seen.replayed), slog.Duration("took", took))
 		})
 	}
+}
+
+// nameSpan names the request's span by what was asked for; a path would be a name of its own for every order.
+func nameSpan(ctx context.Context, seen *record) {
+	span := trace.SpanFromContext(ctx)
+	if seen.operation != unknownOperation {
+		span.SetName(seen.operation)
+	}
+	span.SetAttributes(attribute.String("orders.code", seen.code))
 }
 
 // statusWriter notes the status that was written.

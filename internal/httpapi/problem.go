@@ -37,6 +37,9 @@ func (p problems) write(w http.ResponseWriter, r *http.Request, err error) {
 	refusal := classify(err)
 	kind := kindOf(refusal.Code)
 	recordOf(r.Context()).code = string(refusal.Code)
+	if errors.Is(r.Context().Err(), context.Canceled) {
+		recordOf(r.Context()).code = clientGone // nobody gets this answer, and nothing is wrong with the service
+	}
 	if kind.status >= http.StatusInternalServerError && r.Context().Err() == nil {
 		p.log.ErrorContext(r.Context(), "request failed", "operation", operationOf(r.Context()).id,
 			"code", refusal.Code, "error", err)
@@ -111,10 +114,11 @@ func (p problems) recoverPanics(next http.Handler) http.Handler {
 			if v == nil {
 				return
 			}
-			if v == http.ErrAbortHandler {
+			if v == http.ErrAbortHandler { //nolint:errorlint // net/http asks for this very value
 				panic(v)
 			}
-			p.log.ErrorContext(r.Context(), "panic", "value", v, "stack", string(debug.Stack()))
+			p.log.ErrorContext(r.Context(), "panic", "operation", recordOf(r.Context()).operation, "value", v,
+				"stack", string(debug.Stack()))
 			p.write(w, r, errInternal)
 		}()
 		next.ServeHTTP(w, r)

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"net/http"
 	"net/http/httptest"
 	"testing"
 
@@ -18,10 +19,10 @@ func TestRefusalsAreDeclared(t *testing.T) {
 	require.NoError(t, err)
 	under := func(operation, target string) context.Context {
 		require.Contains(t, all, operation)
-		return context.WithValue(httptest.NewRequest("GET", target, nil).Context(), operationKey{}, all[operation])
+		return context.WithValue(httptest.NewRequest(http.MethodGet, target, nil).Context(), operationKey{}, all[operation])
 	}
 
-	list := httptest.NewRequest("GET", "/v1/orders?%zz", nil)
+	list := httptest.NewRequest(http.MethodGet, "/v1/orders?%zz", nil)
 	_, err = checkParameters(nil, list.WithContext(under("GET /v1/orders", "/v1/orders")))
 	var refused *domain.Error
 	require.ErrorAs(t, err, &refused)

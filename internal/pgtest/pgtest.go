@@ -10,8 +10,9 @@ import (
 	"os"
 	"testing"
 
-	"example.com/orders/internal/embeddedpg"
 	"github.com/peterldowns/pgtestdb"
+
+	"example.com/orders/internal/embeddedpg"
 )
 
 // maxConnections leaves room for parallel tests with a pool each.

@@ -9,9 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"example.com/orders/internal/embeddedpg"
 	"github.com/jackc/pgx/v5"
 	"github.com/peterldowns/pgtestdb"
+
+	"example.com/orders/internal/embeddedpg"
 )
 
 func TestMain(m *testing.M) { Main(m) }

@@ -68,7 +68,7 @@ func (a Answer) value(path string) any {
 	if d.Decode(&v) != nil {
 		return nil
 	}
-	for _, name := range strings.Split(path, ".") {
+	for name := range strings.SplitSeq(path, ".") {
 		m, _ := v.(map[string]any)
 		v = m[name]
 	}

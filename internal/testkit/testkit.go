@@ -4,7 +4,6 @@ package testkit
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"maps"
 	"testing"
@@ -145,7 +144,7 @@ func (s *Service) log() *slog.Logger {
 }
 
 // Log is silent unless a test is to be watched.
-func Log() *slog.Logger { return slog.New(slog.NewJSONHandler(io.Discard, nil)) }
+func Log() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 func bounded(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), Wait)

@@ -70,7 +70,7 @@ func (w *purgeKeys) Work(ctx context.Context, _ *river.Job[purgeKeysArgs]) error
 		return err
 	}
 	if ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // see above
 	}
 	left, err := w.store.ExpiredKeys(ctx, time.Now())
 	if err != nil {

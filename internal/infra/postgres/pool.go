@@ -29,7 +29,7 @@ func Open(
 	settings.MaxConnLifetimeJitter = 5 * time.Minute
 	settings.ConnConfig.ConnectTimeout = c.AcquireTimeout
 	settings.ConnConfig.OnPgError = keep
-	settings.ConnConfig.Tracer = otelpgx.NewTracer(otelpgx.WithTracerProvider(traces), otelpgx.WithTrimSQLInSpanName())
+	settings.ConnConfig.Tracer = otelpgx.NewTracer(otelpgx.WithTracerProvider(traces))
 	maps.Copy(settings.ConnConfig.RuntimeParams, map[string]string{"application_name": application, "timezone": "UTC"})
 	if c.Pooled {
 		shareConnections(settings.ConnConfig)

@@ -165,7 +165,7 @@ type Tx struct {
 }
 
 // PgxTx is the transaction beneath one that a Store has begun, for completing a job in it.
-func PgxTx(tx app.Tx) pgx.Tx { return tx.(*Tx).tx }
+func PgxTx(tx app.Tx) pgx.Tx { return tx.(*Tx).tx } //nolint:forcetypeassert // there is no other
 
 // Orders implements app.Tx.
 func (t *Tx) Orders() app.Orders { return orders{t.tx} }

@@ -28,8 +28,7 @@ func refused(doing string, err error) error {
 
 // unknown tells what happened without the provider's text, which can name a person's card.
 func unknown(doing string, err error) error {
-	var e *stripe.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*stripe.Error](err); ok {
 		return fmt.Errorf("%s: provider answered %d %s %s (request %s)", doing, e.HTTPStatusCode, e.Type, e.Code, e.RequestID)
 	}
 	return fmt.Errorf("%s: %w", doing, err)

@@ -1,0 +1,114 @@
+package e2e
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"example.com/orders/internal/testkit"
+)
+
+// recordedHeaders stands before the provider and notes a header of every POST.
+type recordedHeaders struct {
+	mu   sync.Mutex
+	seen []string
+}
+
+func (r *recordedHeaders) all() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]string{}, r.seen...)
+}
+
+// recordAtProvider makes the next worker reach the provider through a proxy that notes the header.
+func recordAtProvider(t *testing.T, s *testkit.Service, header string) *recordedHeaders {
+	t.Helper()
+	target, err := url.Parse(s.Env["STRIPE_BASE_URL"])
+	require.NoError(t, err)
+	recorded := &recordedHeaders{}
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			recorded.mu.Lock()
+			recorded.seen = append(recorded.seen, r.Header.Get(header))
+			recorded.mu.Unlock()
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	s.Env["STRIPE_BASE_URL"] = server.URL
+	return recorded
+}
+
+// spansOf keeps the spans of a trace.
+func spansOf(s *testkit.Service, traceID string) (spans []sdk.ReadOnlySpan) {
+	for _, span := range s.Spans.Ended() {
+		if span.SpanContext().TraceID().String() == traceID {
+			spans = append(spans, span)
+		}
+	}
+	return spans
+}
+
+// ancestry is the names from a span up to the root of what this service did.
+func ancestry(spans []sdk.ReadOnlySpan, of sdk.ReadOnlySpan) (names []string) {
+	byID := map[trace.SpanID]sdk.ReadOnlySpan{}
+	for _, span := range spans {
+		byID[span.SpanContext().SpanID()] = span
+	}
+	for span := of; span != nil; span = byID[span.Parent().SpanID()] {
+		names = append(names, span.Name())
+	}
+	return names
+}
+
+// Ensure one trace tells the story of an order, from the caller's own span over the request, its transaction and the
+// job to the call of the provider, which gets the trace too.
+func TestTelemetryOneTraceForAnOrder(t *testing.T) {
+	t.Parallel()
+	const traceID = "0af7651916cd43dd8448eb211c80319c"
+	s := openShop(t)
+	recorded := recordAtProvider(t, s.Service, "Traceparent")
+	placed := post(s.alice, "/v1/orders", "k", testkit.OrderBody("pm_card_visa", shopSKU, "2"),
+		"Traceparent", "00-"+traceID+"-b7ad6b7169203331-01")
+	requirePlaced(t, placed)
+	require.Equal(t, traceID, placed.Header.Get("Request-Id"))
+	s.StartWorker(t)
+	s.alice.PaymentStatus(placed.Text("id"), "succeeded")
+	s.StopWorker(t)
+	s.StopAPI(t) // so that all spans have ended
+
+	spans := spansOf(s.Service, traceID)
+	var calls, queries int
+	for _, span := range spans {
+		switch {
+		case span.SpanKind() == trace.SpanKindClient && strings.HasPrefix(span.Name(), "HTTP "):
+			calls++
+			require.Equal(t, []string{"HTTP POST", "river.work/charge-order", "river.insert_many", "transaction", "place-order"},
+				ancestry(spans, span))
+			require.Equal(t, []string{"00-" + traceID + "-" + span.SpanContext().SpanID().String() + "-01"}, recorded.all())
+		case span.SpanKind() == trace.SpanKindClient:
+			queries++
+		}
+	}
+	require.Equal(t, 1, calls, "calls of the provider in the trace")
+	require.Greater(t, queries, 10, "statements in the trace")
+	require.Equal(t, 3, countNamed(spans, "transaction"), "of the request, of the attempt and of the result")
+}
+
+func countNamed(spans []sdk.ReadOnlySpan, name string) (n int) {
+	for _, span := range spans {
+		if span.Name() == name {
+			n++
+		}
+	}
+	return n
+}
