@@ -40,7 +40,7 @@ build: ## Build the static binaries into bin/
 # -count=1: go test does not see that a database, or a program that a test starts, has changed.
 .PHONY: test
 test: ## Run all tests with the race detector, against a real PostgreSQL that they start
-	go test -race -count=1 -timeout 15m ./...
+	go test -race -count=1 -timeout 30m ./...
 
 .PHONY: lint
 lint: ## Check the layers and everything that .golangci.yml asks for

@@ -44,7 +44,8 @@ func TestIdempotencyARefusedAttemptLeavesTheKeyFree(t *testing.T) {
 	}{
 		{alice, testkit.OrderBody("pm_card_visa", "TEA-001", "0"), 400, "validation_failed"},
 		{alice, strings.Replace(tea(), `"DE"`, `"de"`, 1), 400, "validation_failed"},
-		{alice, strings.Replace(tea(), "Alice Ames", " ", 1), 400, "validation_failed"}, // refused by the use case itself
+		{alice, strings.Replace(tea(), "Alice Ames", " ", 1), 400, "validation_failed"},
+		{alice, noCurrency(), 400, "validation_failed"},
 		{alice, tea() + "{}", 400, "malformed_request"},
 		{alice, strings.Replace(tea(), "Alice", `\u0000`, 1), 400, "malformed_request"},
 		{alice, `{"currency":"EUR","currency":"EUR"` + tea()[1:], 400, "malformed_request"},
@@ -64,6 +65,9 @@ func TestIdempotencyARefusedAttemptLeavesTheKeyFree(t *testing.T) {
 	requireRefused(t, post(alice, "/v1/orders", "k", "", "Content-Type", "text/plain"), 415, "unsupported_media_type")
 	requireUntouched(t, s, alice)
 }
+
+// noCurrency is an order that the contract lets pass and the use case itself refuses: ZZZ is in no list of currencies.
+func noCurrency() string { return strings.Replace(tea(), "EUR", "ZZZ", 1) }
 
 // requireUntouched checks that nothing was left and that the key places the order as if it were new.
 func requireUntouched(t *testing.T, s *testkit.Service, c *testkit.Caller) {

@@ -130,8 +130,8 @@ func TestIdempotencyOnlyWhatARetryNeedsIsStored(t *testing.T) {
 	}
 }
 
-// Ensure a retry is authenticated and authorized as if it were the first: without its token or scope it gets no
-// replay, and the key is still there for the next good token.
+// Ensure a retry is authenticated, authorized and validated as if it were the first: without its token or scope it gets
+// no replay, and the key is still there for the next good token.
 //
 // Standard: litespec/ext/concurrency#run-idempotency-in-the-pipeline
 // Standard: litespec/ext/concurrency#exclude-unsafe-replay-outcomes
@@ -144,6 +144,7 @@ func TestIdempotencyARetryIsAuthorizedAnew(t *testing.T) {
 	withdrawn := s.AsOf(t, "alice", "default", "orders:read catalog:read")
 	requireRefused(t, place(withdrawn, "k", tea()), http.StatusForbidden, "forbidden")
 	requireRefused(t, place(expired(t, s, "alice"), "k", tea()), http.StatusUnauthorized, "unauthenticated")
+	requireRefused(t, place(alice, "k", noCurrency()), http.StatusBadRequest, "validation_failed")
 	requireReplay(t, first, place(s.As(t, "alice"), "k", tea())) // a fresh token of the same actor
 	requireStored(t, s, 1)
 }

@@ -122,7 +122,8 @@ func TestPaymentJobThatRunsAgainAsksNobody(t *testing.T) {
 	require.Equal(t, version, s.payment(order).Header.Get("ETag"))
 }
 
-// Ensure two workers that have the same order's job at once, as happens when a slow one is taken for dead, charge once.
+// Ensure two workers that have the same order's job at once, as happens when a slow one is taken for dead, charge once:
+// the second asks while the first is being answered, and is told that the key is at work.
 func TestPaymentIsChargedOnceByTwoWorkersAtOnce(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -131,10 +132,27 @@ func TestPaymentIsChargedOnceByTwoWorkersAtOnce(t *testing.T) {
 	s.enqueueCharge(order)
 	s.StartWorker(t)
 	s.held(1)
-	s.jobFailed("charge-order", order) // the other job: the provider says that the key is at work
+	s.jobFailed("charge-order", order)
 	s.Sandbox.ClearFaults()
 	s.alice.PaymentStatus(order, "succeeded")
 	s.jobDone("charge-order", order)
 	require.Equal(t, 1, s.charged(order))
 	requireSame(t, chargeKey(order), s.attempts("charge", order))
+}
+
+// Ensure a worker whose answer comes after another has recorded it leaves the payment as it is and is done.
+func TestPaymentIsRecordedOnceByTwoWorkersAtOnce(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	s.faults(fault("charge", sandbox.FaultHold, 1))
+	order := s.place("pm_card_visa")
+	s.enqueueCharge(order)
+	s.StartWorker(t)
+	s.held(1)
+	recorded := s.alice.PaymentStatus(order, "succeeded").Header.Get("ETag") // by the other job
+	s.Sandbox.ClearFaults()
+	s.jobDone("charge-order", order)
+	require.Equal(t, recorded, s.payment(order).Header.Get("ETag"))
+	require.Zero(t, s.Count(t, jobOf+` AND cardinality(errors) > 0`, "charge-order", order))
+	require.Equal(t, 1, s.charged(order))
 }

@@ -177,15 +177,31 @@ func (s shop) runNow(kind, order string) {
 		WHERE kind = $1 AND args->>'order_id' = $2 AND state IN ('available', 'retryable', 'scheduled')`, kind, order)
 }
 
-// enqueueCharge leaves one more charge-order job for an order, through the outbox that the service uses.
+// enqueueCharge leaves one more charge-order job for an order.
 func (s shop) enqueueCharge(order string) {
+	s.t.Helper()
+	s.enqueue(func(o app.Outbox) error {
+		return o.ChargeOrder(s.t.Context(), app.OrderRef{Tenant: "default", OrderID: uuid.MustParse(order)})
+	})
+}
+
+// enqueueRefund leaves one more refund-charge job for a refund.
+func (s shop) enqueueRefund(order, refund string) {
+	s.t.Helper()
+	s.enqueue(func(o app.Outbox) error {
+		ref := app.OrderRef{Tenant: "default", OrderID: uuid.MustParse(order)}
+		return o.RefundCharge(s.t.Context(), ref, uuid.MustParse(refund))
+	})
+}
+
+// enqueue uses the outbox that the service uses.
+func (s shop) enqueue(insert func(app.Outbox) error) {
 	s.t.Helper()
 	enqueuer, err := outbox.NewEnqueuer(testkit.Log())
 	require.NoError(s.t, err)
 	tx, err := s.DB.Begin(s.t.Context())
 	require.NoError(s.t, err)
-	ref := app.OrderRef{Tenant: "default", OrderID: uuid.MustParse(order)}
-	require.NoError(s.t, enqueuer.In(tx).ChargeOrder(s.t.Context(), ref))
+	require.NoError(s.t, insert(enqueuer.In(tx)))
 	require.NoError(s.t, tx.Commit(s.t.Context()))
 }
 

@@ -91,6 +91,25 @@ func TestRefundSurvivesAKilledWorker(t *testing.T) {
 	s.requireRefundedOnce(receipt)
 }
 
+// Ensure two workers that have the same refund's job at once refund once, and that the one whose answer comes after the
+// other has recorded it is done.
+func TestRefundIsRecordedOnceByTwoWorkersAtOnce(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	s.StartWorker(t)
+	order := s.placePaid("pm_card_visa")
+	s.faults(fault("refund", sandbox.FaultHold, 1))
+	receipt := s.refund(order, "r", 1000)
+	s.held(1)
+	s.enqueueRefund(order, receipt.Text("id"))
+	testkit.Eventually(t, "the other job", func() bool { return s.refundStatus(order) == "succeeded" })
+	recorded := s.payment(order).Header.Get("ETag")
+	s.Sandbox.ClearFaults()
+	s.requireRefundedOnce(receipt)
+	require.Equal(t, recorded, s.payment(order).Header.Get("ETag"))
+	require.Zero(t, s.Count(t, jobOf+` AND cardinality(errors) > 0`, "refund-charge", order))
+}
+
 // Ensure a refund that the provider declines is visible as failed and gives its amount back to the balance.
 func TestRefundDeclinedFreesTheBalance(t *testing.T) {
 	t.Parallel()

@@ -55,7 +55,7 @@ func (f finder) find(ctx context.Context) (installation, error) {
 	if f.bindir != "" {
 		in, err := inspect(ctx, f.bindir)
 		if err != nil {
-			return installation{}, fmt.Errorf("PG_BINDIR: %w", err)
+			return installation{}, fmt.Errorf("PG_BINDIR: %w", errors.Join(err, ctx.Err()))
 		}
 		return in, nil
 	}

@@ -318,6 +318,21 @@ func TestAllowedAlgorithms(t *testing.T) {
 	}
 }
 
+// Ensure an algorithm off the list is refused even where the issuer itself publishes a key for it.
+func TestAlgorithmsOffTheList(t *testing.T) {
+	t.Parallel()
+	curve, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	require.NoError(t, err)
+	for algorithm, private := range map[jwa.SignatureAlgorithm]any{
+		jwa.RS512(): rsaKey(t), jwa.ES384(): curve, jwa.HS256(): []byte("a secret that everybody can read in the key set"),
+	} {
+		k := key(t, private, "k1", algorithm)
+		a := newIssuer(t, k).authenticator()
+		_, err := a.Authenticate(t.Context(), sign(t, claims(nil), algorithm, k))
+		require.ErrorIs(t, err, httpapi.ErrUnauthenticated, "%s", algorithm)
+	}
+}
+
 // Ensure a key that the issuer has rotated in is found, that a withdrawn one proves nobody, and that unknown keys do not
 // make every request a fetch.
 func TestRotatedKeysAreFetched(t *testing.T) {

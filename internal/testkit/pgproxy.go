@@ -42,6 +42,7 @@ type PGProxy struct {
 	next     atomic.Pointer[Commit]
 	mu       sync.Mutex
 	open     []net.Conn
+	over     chan struct{} // closed when the test ends
 	ended    sync.WaitGroup
 }
 
@@ -50,7 +51,7 @@ func StartPGProxy(t testing.TB, databaseURL string) *PGProxy {
 	t.Helper()
 	u, err := url.Parse(databaseURL)
 	require.NoError(t, err)
-	p := &PGProxy{server: u.Host}
+	p := &PGProxy{server: u.Host, over: make(chan struct{})}
 	p.listener, err = net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	u.Host = p.listener.Addr().String()
@@ -87,7 +88,16 @@ func (p *PGProxy) accept() {
 	}
 }
 
+// hold waits until the reply may pass, or the test has ended without letting it.
+func (p *PGProxy) hold(c *Commit) {
+	select {
+	case <-c.release:
+	case <-p.over:
+	}
+}
+
 func (p *PGProxy) stop() {
+	close(p.over)
 	p.listener.Close()
 	p.mu.Lock()
 	for _, c := range p.open {
@@ -146,7 +156,7 @@ func (l *link) toClient() {
 				if c.fault == LoseReply {
 					return
 				}
-				<-c.release
+				l.proxy.hold(c)
 			}
 		}
 		if _, err := l.client.Write(m); err != nil {
