@@ -52,7 +52,7 @@ func workerGauges(m *telemetry.Metrics, pool *pgxpool.Pool, store *postgres.Stor
 			Read: counts(pool, countJobs, "available", "cancelled", "discarded", "pending", "retryable", "running", "scheduled"),
 		},
 		telemetry.Gauge{
-			Name: "orders.outbox.oldest.age", About: "Age of the oldest live job of the outbox.", Unit: "s", Label: "job",
+			Name: "orders.outbox.oldest.age", About: "Age of the oldest live job of the outbox.", Unit: "s", Label: "kind",
 			Read: counts(pool, oldestJobs, "charge-order", "refund-charge"),
 		},
 		telemetry.Gauge{

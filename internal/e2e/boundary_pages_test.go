@@ -53,6 +53,7 @@ func walk(t testing.TB, c *testkit.Caller, path string, between func(), query ..
 			return names
 		}
 		require.Len(t, l.Items, l.Page.Limit, "a page that is not the last is full")
+		require.Less(t, len(names), 100, "the pages do not end")
 		cursor = *l.Page.NextCursor
 		between()
 	}

@@ -163,7 +163,7 @@ func TestPaymentResultAndJobCommitTogether(t *testing.T) {
 			s.Sandbox.ClearFaults()
 			s.alice.PaymentStatus(order, test.status)
 			s.jobDone("charge-order", order)
-			require.EqualValues(t, test.stock, s.OnHand(t, shopSKU))
+			require.Equal(t, test.stock, s.OnHand(t, shopSKU))
 			require.Equal(t, test.charged, s.charged(order))
 			requireSame(t, chargeKey(order), s.attempts("charge", order))
 		})

@@ -30,9 +30,9 @@ var (
 	}
 	workerMetrics = map[string][]string{
 		"orders_outbox_jobs":                                 {},
-		"orders_outbox_oldest_age_seconds":                   {"job", "charge-order"},
-		"orders_job_duration_seconds":                        {"job", "charge-order", "outcome", "done"},
-		"orders_job_dispatch_seconds":                        {"job", "charge-order"},
+		"orders_outbox_oldest_age_seconds":                   {"kind", "charge-order"},
+		"orders_job_duration_seconds":                        {"kind", "charge-order", "outcome", "done"},
+		"orders_job_dispatch_seconds":                        {"kind", "charge-order"},
 		"orders_provider_call_duration_seconds":              {"call", "charge", "outcome", "succeeded"},
 		"orders_payments_open":                               {"status", "pending"},
 		"orders_idempotency_keys_purged_total":               {},
@@ -105,7 +105,7 @@ func requireMetrics(t *testing.T, m scraped, wanted map[string][]string) {
 // requireBoundedLabels checks that no label takes its values from what callers send: every value is one of a few words.
 func requireBoundedLabels(t *testing.T, m scraped) {
 	t.Helper()
-	known := []string{"operation", "code", "outcome", "sqlstate", "state", "pool", "job", "call", "status"}
+	known := []string{"operation", "code", "outcome", "sqlstate", "state", "pool", "kind", "call", "status"}
 	word := regexp.MustCompile(`^[a-zA-Z][a-z_-]{0,40}$|^[0-9A-Z]{5}$`)
 	for name, family := range m {
 		if !strings.HasPrefix(name, "orders_") {

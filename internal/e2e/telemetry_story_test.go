@@ -39,7 +39,7 @@ func tellStory(t *testing.T) *story {
 	s.Env["PURGE_BATCHES"], s.Env["PURGE_BATCH_SIZE"] = "1", "1"
 	s.api = testkit.Process(t, "api", s.Env)
 	s.worker = testkit.Process(t, "worker", s.Env)
-	s.shop.Service = s.At(s.api.URL)
+	s.Service = s.At(s.api.URL)
 	s.alice = s.As(t, "alice")
 	s.secrets = []string{
 		s.alice.Token, "Bearer", "Alice Ames", "High Street", "pm_card", secretKey, secretTracking, secretReason,

@@ -11,7 +11,7 @@ import (
 )
 
 // Metrics is every instrument of the service's own, by the name that Prometheus shows. docs/runbooks and the
-// dashboard in ops/ use the same names.
+// dashboard in ops/ use the same names. No label is called job or instance: Prometheus gives those to what it scrapes.
 type Metrics struct {
 	meter metric.Meter
 
@@ -19,8 +19,8 @@ type Metrics struct {
 	replays      metric.Int64Counter     // orders_idempotent_replays_total{operation}
 	keyWait      metric.Float64Histogram // orders_idempotency_key_wait_seconds{outcome}
 	txRetries    metric.Int64Counter     // orders_transaction_retries_total{sqlstate}
-	jobs         metric.Float64Histogram // orders_job_duration_seconds{job, outcome}
-	dispatch     metric.Float64Histogram // orders_job_dispatch_seconds{job}
+	jobs         metric.Float64Histogram // orders_job_duration_seconds{kind, outcome}
+	dispatch     metric.Float64Histogram // orders_job_dispatch_seconds{kind}
 	provider     metric.Float64Histogram // orders_provider_call_duration_seconds{call, outcome}
 	purged       metric.Int64Counter     // orders_idempotency_keys_purged_total
 	reconciled   metric.Int64Counter     // orders_payments_reconciled_total
@@ -82,8 +82,8 @@ func (m *Metrics) TransactionRetry(ctx context.Context, sqlState string) {
 
 // Job counts one run of a job and how long after its due time it started.
 func (m *Metrics) Job(ctx context.Context, kind, outcome string, late, took time.Duration) {
-	m.jobs.Record(ctx, took.Seconds(), labels("job", kind, "outcome", outcome))
-	m.dispatch.Record(ctx, max(0, late.Seconds()), labels("job", kind))
+	m.jobs.Record(ctx, took.Seconds(), labels("kind", kind, "outcome", outcome))
+	m.dispatch.Record(ctx, max(0, late.Seconds()), labels("kind", kind))
 }
 
 // ProviderCall counts a call to the provider; outcome is succeeded, declined, found, missing or unknown.

@@ -1,0 +1,98 @@
+//go:build operations
+
+package e2e
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/orders/internal/testkit"
+)
+
+// Ensure a provider that is gone costs a line for each attempt and nothing else: orders are accepted all the same, the
+// attempts come at growing distances, and when it is back every order is paid once.
+func TestOutageProviderGone(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, rarely()...)
+	provider := networkTo(t, s.Env["STRIPE_BASE_URL"])
+	s.Env["STRIPE_BASE_URL"] = provider.URL
+	provider.cut()
+	log := keepJournal(s.Service)
+	startIdleWorker(t, s.Service)
+	orders := []string{s.place("pm_card_visa"), s.place("pm_card_visa"), s.place("pm_card_visa")}
+	for _, order := range orders {
+		s.awaitJob("charge-order", order, `cardinality(errors) >= 4`)
+		s.requireBackoff(order)
+		require.Equal(t, "pending", s.payment(order).Text("status"))
+	}
+	lines := linesOf(t, log.text())
+	attempts := 0
+	for _, l := range linesWith(lines, "job") {
+		if l["operation"] == "charge-order" {
+			attempts++
+			require.Equal(t, "WARN", l[slog.LevelKey])
+			require.Equal(t, "again", l["outcome"])
+		}
+	}
+	require.GreaterOrEqual(t, attempts, 4*len(orders))
+	require.LessOrEqual(t, len(lines), attempts+5, "lines beside those of the attempts:\n%s", log.text())
+	provider.mend()
+	for _, order := range orders {
+		s.alice.PaymentStatus(order, "succeeded")
+		require.Equal(t, 1, s.charged(order))
+	}
+	require.Positive(t, scrape(t, s.Metrics["worker"]).value(
+		"orders_provider_call_duration_seconds", "call", "charge", "outcome", "unknown"))
+	requireNoLeak(t, s.Service, "worker")
+}
+
+// requireBackoff checks that the n-th attempt that failed was followed by a pause of at least half of 2^(n-1) seconds.
+func (s shop) requireBackoff(order string) {
+	s.t.Helper()
+	failed := queryValue[[]time.Time](s, `SELECT array_agg((e->>'at')::timestamptz ORDER BY e->>'at')
+		FROM river_job, unnest(errors) e WHERE kind = 'charge-order' AND args->>'order_id' = $1`, order)
+	for i := 1; i < len(failed); i++ {
+		least := time.Second << (i - 1) / 2
+		require.GreaterOrEqual(s.t, failed[i].Sub(failed[i-1]), least, "pause after attempt %d", i)
+	}
+}
+
+// Ensure a worker without a database does not fill the log: River, which tries again every second, says the same once in
+// a while. When the database is back the worker goes on by itself, and nothing is lost.
+func TestOutageWorkerWithoutDatabase(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, rarely()...)
+	api := s.alice
+	database := networkTo(t, s.DatabaseURL)
+	s.Env["DATABASE_URL"] = database.URL
+	log := keepJournal(s.Service)
+	startIdleWorker(t, s.Service)
+	began := time.Now()
+	database.cut()
+	order := api.Place("k", testkit.OrderBody("pm_card_visa", shopSKU, "2"))
+	testkit.Eventually(t, "a line that tells how often it was left out", func() bool {
+		for _, l := range linesOf(t, log.text()) {
+			if n, _ := l["repeated"].(float64); n >= 3 {
+				return true
+			}
+		}
+		return false
+	})
+	most := 2 + int(time.Since(began)/(10*time.Second))
+	said := map[any]int{}
+	for _, l := range linesOf(t, log.text()) {
+		if l[slog.LevelKey] != "INFO" {
+			said[l[slog.MessageKey]]++
+		}
+	}
+	require.NotEmpty(t, said)
+	for message, n := range said {
+		require.LessOrEqual(t, n, most, message)
+	}
+	database.mend()
+	s.alice.PaymentStatus(order, "succeeded")
+	requireNoLeak(t, s.Service, "worker")
+}

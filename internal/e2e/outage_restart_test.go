@@ -1,0 +1,185 @@
+//go:build operations
+
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/orders/internal/embeddedpg"
+	"example.com/orders/internal/pgtest"
+	"example.com/orders/internal/testkit"
+	"example.com/orders/migrations"
+)
+
+// openShopOn is openShop on a server of the test's own.
+func openShopOn(t *testing.T, stock int64, env ...string) (shop, *embeddedpg.Server) {
+	t.Helper()
+	server := pgtest.Server(t)
+	database := pgtest.DatabaseOn(t, server, pgtest.Migrator("orders", migrations.UpDB))
+	s := testkit.StartOn(t, database, patient(env...)...)
+	s.Product(t, shopSKU, shopTotal/2, stock)
+	return shop{Service: s, t: t, alice: s.As(t, "alice")}, server
+}
+
+// insistence is callers who place orders, each retried under its key until it is accepted, as real callers do.
+type insistence struct {
+	mu       sync.Mutex
+	accepted map[string]string // the order that each key was told of
+	changed  chan struct{}
+}
+
+// insist places orders by several callers at once until stop is closed.
+func (s shop) insist(callers int, stop <-chan struct{}, ended *sync.WaitGroup) *insistence {
+	in := &insistence{accepted: map[string]string{}, changed: make(chan struct{}, 1)}
+	for c := range callers {
+		ended.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+					in.place(s.alice, fmt.Sprintf("%d-%d", c, i))
+				}
+			}
+		})
+	}
+	return in
+}
+
+func (in *insistence) place(c *testkit.Caller, key string) {
+	for {
+		a := place(c, key, testkit.OrderBody("pm_card_visa", shopSKU, "1"))
+		if a.Status == http.StatusCreated {
+			in.mu.Lock()
+			in.accepted[key] = a.Text("id")
+			in.mu.Unlock()
+			select {
+			case in.changed <- struct{}{}:
+			default:
+			}
+			return
+		}
+		if a.Status != http.StatusServiceUnavailable && a.Status != http.StatusConflict {
+			panic(fmt.Sprintf("status %d: %s", a.Status, a.Body)) // nothing that a retry would help against
+		}
+	}
+}
+
+// more waits until n more orders have been accepted.
+func (in *insistence) more(n int) {
+	for want := in.count() + n; in.count() < want; {
+		<-in.changed
+	}
+}
+
+func (in *insistence) count() int {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return len(in.accepted)
+}
+
+// Ensure a database that crashes and comes back, twice, while orders are being placed and paid, loses no accepted order
+// and doubles none, although nobody knows of some COMMITs whether they happened.
+func TestOutageDatabaseCrashesUnderLoad(t *testing.T) {
+	t.Parallel()
+	s, server := openShopOn(t, 1_000_000, "DB_ACQUIRE_TIMEOUT", "2s", "PROVIDER_TIMEOUT", "1s", "JOB_TIMEOUT", "2s", "JOB_RESCUE_AFTER", "3s")
+	s.StartWorker(t)
+	var ended sync.WaitGroup
+	stop := make(chan struct{})
+	in := s.insist(4, stop, &ended)
+	for range 2 {
+		in.more(10)
+		require.NoError(t, server.Kill())
+		require.NoError(t, server.Restart(t.Context()))
+	}
+	in.more(10)
+	close(stop)
+	ended.Wait()
+	testkit.Eventually(t, "connection of the test itself", func() bool { return s.DB.Ping(t.Context()) == nil })
+	requireNoLeak(t, s.Service, "api")
+
+	for key, id := range in.accepted {
+		again := place(s.alice, key, testkit.OrderBody("pm_card_visa", shopSKU, "1"))
+		require.Equal(t, id, again.Text("id"), "key %s", key)
+		require.True(t, replayed(again), "key %s", key)
+	}
+	requireStored(t, s.Service, len(in.accepted))
+	s.StopWorker(t)
+	s.StartWorker(t) // takes over what the crashes have left running
+	testkit.Eventually(t, "all orders paid", func() bool {
+		return s.Count(t, `payments WHERE status = 'succeeded'`) == len(in.accepted)
+	})
+	require.Len(t, s.Sandbox.Ledger().Charges, len(in.accepted))
+	requireNoLeak(t, s.Service, "worker")
+}
+
+// Ensure a server that has become a standby is answered as an outage, that its connections are given up so that the next
+// ones can find the new primary, by the API and by the worker, and that reads go on.
+func TestOutageDatabaseBecomesReadOnly(t *testing.T) {
+	t.Parallel()
+	s, server := openShopOn(t, 10, "DB_MAX_CONNS", "1")
+	first := place(s.alice, "first", testkit.OrderBody("pm_card_visa", shopSKU, "2"))
+	requirePlaced(t, first)
+	before := s.pidOfAPI()
+	s.readOnly(server, "on")
+
+	requireTryAgain(t, place(s.alice, "k", testkit.OrderBody("pm_card_visa", shopSKU, "2")))
+	requireStatus(t, http.StatusOK, s.order(first.Text("id")))
+	require.NotEqual(t, before, s.pidOfAPI(), "the connection to the standby is still in use")
+	s.readOnly(server, "off")
+	s.requireRecovered(first, "first", "k")
+	requireStored(t, s.Service, 2)
+}
+
+// Ensure a worker gives its connections to a standby up too, although it is River that meets them, and that it works on
+// when there is a primary again.
+func TestOutageWorkerLeavesAReadOnlyDatabase(t *testing.T) {
+	t.Parallel()
+	s, server := openShopOn(t, 10)
+	startIdleWorker(t, s.Service)
+	s.placePaid("pm_card_visa")
+	log := keepJournal(s.Service)
+	s.AnotherWorker(t) // whose log is read
+	s.readOnly(server, "on")
+	since := queryValue[time.Time](s, `SELECT now()`)
+	testkit.Eventually(t, "line of a worker that could not write", func() bool {
+		return strings.Contains(log.text(), "25006")
+	})
+	// River writes when it looks for jobs: no session that has done so is older than the change.
+	testkit.Eventually(t, "sessions of the workers renewed", func() bool {
+		return s.Count(t, `pg_stat_activity WHERE datname = current_database() AND application_name = 'orders-worker'
+			AND backend_start < $1 AND query LIKE '%UPDATE%river_job%'`, since) == 0
+	})
+	s.readOnly(server, "off")
+	s.placePaid("pm_card_visa")
+	requireNoLeak(t, s.Service, "worker")
+}
+
+// readOnly makes the server refuse to write, as a standby does, or undoes it. Sessions notice at their next statement.
+func (s shop) readOnly(server *embeddedpg.Server, value string) {
+	s.t.Helper()
+	conn, err := pgx.Connect(s.t.Context(), server.URL("postgres"))
+	require.NoError(s.t, err)
+	defer conn.Close(s.t.Context())
+	_, err = conn.Exec(s.t.Context(), `ALTER SYSTEM SET default_transaction_read_only = `+value)
+	require.NoError(s.t, err)
+	_, err = conn.Exec(s.t.Context(), `SELECT pg_reload_conf()`)
+	require.NoError(s.t, err)
+	testkit.Eventually(s.t, "server read-only "+value, func() bool {
+		return queryValue[string](s, `SHOW default_transaction_read_only`) == value
+	})
+}
+
+// pidOfAPI is the one session of an API with a pool of one.
+func (s shop) pidOfAPI() int {
+	s.t.Helper()
+	return queryValue[int](s, `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'orders-api'`)
+}
