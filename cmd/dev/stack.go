@@ -96,6 +96,11 @@ func (s *stack) startPostgreSQL(ctx context.Context, dir string) (owner string, 
 func (s *stack) startSandbox(ctx context.Context, addr, stateFile string) (*sandbox.Server, error) {
 	// The issuer's name stays the same when the sandbox moves to another port, so that old tokens stay valid.
 	issuer, _ := s.lookup("AUTH_ISSUER")
+	if stateFile != "" {
+		if err := os.MkdirAll(filepath.Dir(stateFile), 0o755); err != nil {
+			return nil, fmt.Errorf("folder of the sandbox: %w", err)
+		}
+	}
 	server, err := sandbox.Listen(ctx, sandbox.Settings{Addr: addr, Config: sandbox.Config{
 		Issuer: issuer, Audience: audience, StateFile: stateFile, Log: s.log,
 	}})
