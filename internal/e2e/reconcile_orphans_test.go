@@ -133,3 +133,25 @@ func TestReconcileIsBounded(t *testing.T) {
 		require.Equal(t, 1, s.charged(order))
 	}
 }
+
+// Ensure a long outage of the provider, which leaves many payments with live jobs, does not keep the few without one from
+// being found: a run ends well within the bound of a statement.
+func TestReconcileCopesWithManyLiveJobs(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, rarely("RECONCILE_AGE", "0s", "DB_LOCK_TIMEOUT", "10s", "DB_STATEMENT_TIMEOUT", "10s")...)
+	s.exec(`INSERT INTO orders (tenant_id, id, customer_id, status, total_amount, currency, ship_name, ship_line1, ship_line2,
+			ship_city, ship_postal_code, ship_country, created_at, updated_at, version)
+		SELECT 'default', gen_random_uuid(), 'many', 'open', 100, 'EUR', 'n', 'l', '', 'c', 'p', 'DE', now(), now(), 1
+		FROM generate_series(1, 20000)`)
+	s.exec(`INSERT INTO payments (tenant_id, order_id, status, amount, currency, payment_method, charge_id, created_at,
+			updated_at, version)
+		SELECT tenant_id, id, 'pending', 100, 'EUR', 'pm_card_visa', '', created_at, updated_at, 1 FROM orders`)
+	s.exec(`INSERT INTO river_job (state, max_attempts, scheduled_at, args, kind, queue)
+		SELECT 'scheduled', 10000, now() + interval '1 hour',
+			jsonb_build_object('schema', 1, 'tenant_id', tenant_id, 'order_id', id), 'charge-order', 'parked' FROM orders`)
+	lost := s.place("pm_card_visa")
+	s.exec(`DELETE FROM river_job WHERE args->>'order_id' = $1`, lost)
+	s.StartWorker(t)
+	s.alice.PaymentStatus(lost, "succeeded")
+	require.Len(t, s.Sandbox.Attempts(), 1)
+}
