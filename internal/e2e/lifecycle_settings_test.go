@@ -1,5 +1,3 @@
-//go:build operations
-
 package e2e
 
 import (

@@ -1,5 +1,3 @@
-//go:build operations
-
 package e2e
 
 import (
@@ -33,6 +31,7 @@ func openShopOn(t *testing.T, stock int64, env ...string) (shop, *embeddedpg.Ser
 type insistence struct {
 	mu       sync.Mutex
 	accepted map[string]string // the order that each key was told of
+	refused  []string          // answers that no retry would help against: there must be none
 	changed  chan struct{}
 }
 
@@ -46,7 +45,9 @@ func (s shop) insist(callers int, stop <-chan struct{}, ended *sync.WaitGroup) *
 				case <-stop:
 					return
 				default:
-					in.place(s.alice, fmt.Sprintf("%d-%d", c, i))
+				}
+				if !in.place(s.alice, fmt.Sprintf("%d-%d", c, i)) {
+					return
 				}
 			}
 		})
@@ -54,28 +55,36 @@ func (s shop) insist(callers int, stop <-chan struct{}, ended *sync.WaitGroup) *
 	return in
 }
 
-func (in *insistence) place(c *testkit.Caller, key string) {
+// place tells whether the order was accepted at last.
+func (in *insistence) place(c *testkit.Caller, key string) bool {
 	for {
 		a := place(c, key, testkit.OrderBody("pm_card_visa", shopSKU, "1"))
-		if a.Status == http.StatusCreated {
-			in.mu.Lock()
-			in.accepted[key] = a.Text("id")
-			in.mu.Unlock()
-			select {
-			case in.changed <- struct{}{}:
-			default:
-			}
-			return
+		switch a.Status {
+		case http.StatusServiceUnavailable, http.StatusConflict:
+			continue
+		case http.StatusCreated:
+			in.note(func() { in.accepted[key] = a.Text("id") })
+			return true
+		default:
+			in.note(func() { in.refused = append(in.refused, string(a.Body)) })
+			return false
 		}
-		if a.Status != http.StatusServiceUnavailable && a.Status != http.StatusConflict {
-			panic(fmt.Sprintf("status %d: %s", a.Status, a.Body)) // nothing that a retry would help against
-		}
+	}
+}
+
+func (in *insistence) note(what func()) {
+	in.mu.Lock()
+	what()
+	in.mu.Unlock()
+	select {
+	case in.changed <- struct{}{}:
+	default:
 	}
 }
 
 // more waits until n more orders have been accepted.
 func (in *insistence) more(n int) {
-	for want := in.count() + n; in.count() < want; {
+	for want := in.count() + n; in.count() < want && len(in.refusals()) == 0; {
 		<-in.changed
 	}
 }
@@ -84,6 +93,12 @@ func (in *insistence) count() int {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return len(in.accepted)
+}
+
+func (in *insistence) refusals() []string {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.refused
 }
 
 // Ensure a database that crashes and comes back, twice, while orders are being placed and paid, loses no accepted order
@@ -103,6 +118,7 @@ func TestOutageDatabaseCrashesUnderLoad(t *testing.T) {
 	in.more(10)
 	close(stop)
 	ended.Wait()
+	require.Empty(t, in.refusals())
 	testkit.Eventually(t, "connection of the test itself", func() bool { return s.DB.Ping(t.Context()) == nil })
 	requireNoLeak(t, s.Service, "api")
 
