@@ -42,6 +42,7 @@ func tour() []chapter {
 		{"Forty buyers, thirty lamps", "thirty orders, ten refusals, and nobody sees a version conflict", fortyBuyers},
 		{"The killed worker's charge", "another worker finishes it, with the same key: one charge", resumeCharge},
 		{"The books", "what was charged, refunded and sold adds up, for every order and sku", balanceBooks},
+		{"The metrics", "/metrics of the API and the worker tell the same story", readMetrics},
 	}
 }
 
@@ -61,14 +62,13 @@ func runDemo(ctx context.Context) (err error) {
 		return err
 	}
 	begun := time.Now()
-	var told []*step
 	for i, c := range tour() {
-		told = append(told, d.tell(ctx, i+1, c))
+		d.told = append(d.told, d.tell(ctx, i+1, c))
 		if ctx.Err() != nil {
 			return fmt.Errorf("the demo was stopped: %w", context.Cause(ctx))
 		}
 	}
-	return d.story.summary(told, time.Since(begun))
+	return d.story.summary(d.told, time.Since(begun))
 }
 
 // tell runs one chapter. What it could not do counts as a broken promise.

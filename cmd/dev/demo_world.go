@@ -25,11 +25,13 @@ type demo struct {
 	*stack
 	provider *sandbox.Server
 	api      *boot.API
+	ops      *boot.Ops     // of this process: the API's
 	proxy    *lossy.Proxy  // to the API, for losing answers
 	db       *pgxpool.Pool // for holding rows and for counting; not the service's own
 	worker   *child
 	quiet    *client.Client // reads everything, and is not shown
 	killed   openapi.OrderID
+	told     []*step // the chapters so far
 }
 
 func newDemo(s *story) *demo {
@@ -60,6 +62,9 @@ func (d *demo) start(ctx context.Context) (err error) {
 		return err
 	}
 	if d.api, err = d.startAPI(ctx); err != nil {
+		return err
+	}
+	if d.ops, err = d.startOps(ctx, nil); err != nil {
 		return err
 	}
 	if d.proxy, err = lossy.Start(d.api.URL()); err != nil {
