@@ -51,6 +51,7 @@ func TestReconcileTriesAnUnresolvedChargeOnceInItsAge(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, rarely("RECONCILE_AGE", "1h")...)
 	order := s.unresolved(sandbox.FaultError500Before)
+	awaitRun(t, s.Service, jobReconcile) // that of the start, so that no other run is at work beside those below
 	asked := len(s.attempts("charge", order))
 	s.exec(`UPDATE payments SET updated_at = now() - interval '2 hours' WHERE order_id = $1`, order)
 	for range 3 {

@@ -18,8 +18,8 @@ var binaries struct {
 	built map[string]string
 }
 
-// binary builds a command of this module and returns its path.
-func binary(t testing.TB, command string) string {
+// Binary builds a command of this module and returns its path.
+func Binary(t testing.TB, command string) string {
 	t.Helper()
 	binaries.Lock()
 	defer binaries.Unlock()

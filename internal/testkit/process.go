@@ -56,7 +56,7 @@ func Refused(t testing.TB, command string, env map[string]string) string {
 func launch(t testing.TB, command string, env map[string]string) *Running {
 	t.Helper()
 	p := &Running{t: t, lines: newLines(), done: make(chan struct{})}
-	p.cmd = exec.Command(binary(t, command))
+	p.cmd = exec.Command(Binary(t, command))
 	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH")} // and nothing else that could change what it does
 	for name, value := range env {
 		p.cmd.Env = append(p.cmd.Env, name+"="+value)

@@ -59,7 +59,7 @@ func StartOn(t testing.TB, databaseURL string, env ...string) *Service {
 	var err error
 	s.DB, err = pgxpool.New(t.Context(), databaseURL)
 	require.NoError(t, err)
-	t.Cleanup(s.DB.Close)
+	t.Cleanup(func() { s.DB.Close() }) // the one that it is by then
 	s.startSandbox(t)
 	maps.Copy(s.Env, pairs(env))
 	s.StartAPI(t)

@@ -1,0 +1,129 @@
+package e2e
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/orders/internal/embeddedpg"
+	"example.com/orders/internal/pgtest"
+	"example.com/orders/internal/testkit"
+	"example.com/orders/migrations"
+)
+
+// operator follows the pages of docs/runbooks: the commands that stand there, in their order, in one shell.
+type operator struct {
+	shop
+	server *embeddedpg.Server
+	dir    string            // where the shell is
+	env    map[string]string // what the pages let the operator fill in
+}
+
+// openForOperators is openShop on a server of its own with the roles of production: a page must work with the
+// privileges that it says. The worker is for the test to start.
+func openForOperators(t *testing.T, env ...string) *operator {
+	t.Helper()
+	server := pgtest.Server(t)
+	for _, program := range []string{"curl", "jq", filepath.Join(server.BinDir(), "psql")} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("the runbooks need %s", program)
+		}
+	}
+	owner, service, err := server.Separate(t.Context(), "orders")
+	require.NoError(t, err)
+	pool, err := pgxpool.New(t.Context(), owner)
+	require.NoError(t, err)
+	defer pool.Close()
+	require.NoError(t, migrations.Up(t.Context(), pool))
+	s := testkit.StartOn(t, owner, patient(append(rarely(env...), "DATABASE_URL", service)...)...)
+	s.Product(t, shopSKU, shopTotal/2, 100)
+	o := &operator{shop: shop{Service: s, t: t, alice: s.As(t, "alice")}, server: server, dir: t.TempDir()}
+	o.env = map[string]string{
+		"PATH":         strings.Join([]string{server.BinDir(), filepath.Dir(testkit.Binary(t, "migrate")), os.Getenv("PATH")}, ":"),
+		"DATABASE_URL": service, "MIGRATE_DATABASE_URL": owner, "ADMIN_URL": server.URL("postgres"),
+		"API": s.URL, "SANDBOX": s.Env["STRIPE_BASE_URL"], "STRIPE_API_KEY": s.Env["STRIPE_API_KEY"],
+		"AUTH_JWKS_URL": s.Env["AUTH_JWKS_URL"], "TOKEN": o.alice.Token,
+	}
+	return o
+}
+
+// work starts a worker as a process, whose operators' listener becomes OPS.
+func (o *operator) work() *testkit.Running {
+	o.t.Helper()
+	p := testkit.Process(o.t, "worker", o.Env)
+	o.env["OPS"] = p.Ops
+	return p
+}
+
+// follow runs the commands of a page, or of those of its sections that begin so, and returns what they print. replaced is
+// pairs: examples of the page and what this operator has in their place.
+func (o *operator) follow(page string, sections []string, replaced ...string) string {
+	o.t.Helper()
+	raw, err := os.ReadFile(filepath.Join("../../docs/runbooks", page))
+	require.NoError(o.t, err)
+	script := strings.NewReplacer(replaced...).Replace(o.commands(string(raw), sections))
+	require.NotEmpty(o.t, script)
+	require.NotContains(o.t, script, "…", "the page leaves open what this test does not fill in")
+	return o.sh(script)
+}
+
+func (o *operator) sh(script string) string {
+	o.t.Helper()
+	cmd := exec.Command("bash", "-euo", "pipefail")
+	cmd.Dir, cmd.Stdin = o.dir, strings.NewReader(script)
+	for name, value := range o.env {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	require.NoError(o.t, cmd.Run(), "%s\n--- printed:\n%s%s", script, &out, &errs)
+	require.NotRegexp(o.t, `(?m)ERROR|^curl:|^jq:`, errs.String(), script)
+	return out.String()
+}
+
+var (
+	assignment = regexp.MustCompile(`^(?:export )?([A-Z_]+)=`)
+	inProse    = regexp.MustCompile("`(curl [^`]+)`")
+)
+
+// commands is what a page tells to run: its indented blocks and the calls of curl within its text. Lines that fill in
+// what this operator has filled in are left out.
+func (o *operator) commands(page string, sections []string) string {
+	var script []string
+	wanted, before := len(sections) == 0, ""
+	for line := range strings.Lines(page) {
+		line = strings.TrimRight(line, "\n")
+		if heading, ok := strings.CutPrefix(line, "## "); ok {
+			wanted = len(sections) == 0
+			for _, s := range sections {
+				wanted = wanted || strings.HasPrefix(heading, s)
+			}
+		}
+		indent := len(line) - len(strings.TrimLeft(line, " "))
+		block := indent >= 4 && (before == "" || strings.HasPrefix(before, "    "))
+		before = line
+		switch {
+		case !wanted:
+		case block:
+			line = line[4:]
+			if indent == 7 { // in a list
+				line = line[3:]
+			}
+			if set := assignment.FindStringSubmatch(line); set == nil || o.env[set[1]] == "" {
+				script = append(script, line)
+			}
+		default:
+			for _, call := range inProse.FindAllStringSubmatch(line, -1) {
+				script = append(script, call[1])
+			}
+		}
+	}
+	return strings.Join(script, "\n")
+}

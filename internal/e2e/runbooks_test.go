@@ -1,0 +1,143 @@
+package e2e
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/orders/internal/sandbox"
+	"example.com/orders/internal/testkit"
+)
+
+// Ensure the commands of the overview run, and find a request's lines in the logs of the API and of the worker.
+func TestRunbookOverview(t *testing.T) {
+	t.Parallel()
+	o := openForOperators(t)
+	o.StopAPI(t)
+	log := keepJournal(o.Service)
+	o.StartAPI(t)
+	o.env["API"] = o.URL
+	worker := o.work()
+	placed := place(o.As(t, "alice"), "k", testkit.OrderBody("pm_card_visa", shopSKU, "2"))
+	o.As(t, "alice").PaymentStatus(placed.Text("id"), "succeeded")
+	worker.Stop()
+	o.write("api.log", log.text())
+	o.write("worker.log", worker.Output())
+	o.work()
+	out := o.follow("README.md", nil, "40663c79f44045ff6added7d918156ab", placed.Header.Get("Request-Id"), "12345", "0")
+	require.Contains(t, out, "api.log:")
+	require.Contains(t, out, "worker.log:")
+}
+
+// Ensure what the page on stuck payments tells to do settles an unresolved charge, which had been made, without another.
+func TestRunbookStuckPayments(t *testing.T) {
+	t.Parallel()
+	o := openForOperators(t)
+	order := o.unresolved(sandbox.FaultError500)
+	o.StopWorker(t)
+	o.Sandbox.ClearFaults()
+	o.work()
+	out := o.follow("stuck-payments.md", nil, "01a2299d-f76c-7627-b569-52ba45123348", order)
+	require.Contains(t, out, `orders_payments_open{status="unresolved"} 1`)
+	o.alice.PaymentStatus(order, "succeeded")
+	require.Equal(t, 1, o.charged(order))
+}
+
+// Ensure the page on a growing outbox shows a queue that somebody has paused, and lets it go on.
+func TestRunbookGrowingOutbox(t *testing.T) {
+	t.Parallel()
+	o := openForOperators(t)
+	o.work()
+	o.sh(`curl -fsS -X PUT $OPS/riverui/api/queues/default/pause`)
+	order := o.place("pm_card_visa")
+	out := o.follow("growing-outbox.md", nil)
+	require.Contains(t, out, "charge-order")
+	o.alice.PaymentStatus(order, "succeeded")
+}
+
+// Ensure the page on a provider's outage shows the error that the provider gives, and that jobs that wait for their next
+// attempt run at once when it tells them to.
+func TestRunbookProviderOutage(t *testing.T) {
+	t.Parallel()
+	o := openForOperators(t)
+	o.faults(fault("charge", sandbox.FaultRateLimit429, 0))
+	o.work()
+	order := o.place("pm_card_visa")
+	o.jobFailed("charge-order", order)
+	out := o.follow("provider-outage.md", []string{"Look"})
+	require.Contains(t, out, "429")
+	o.exec(`UPDATE river_job SET scheduled_at = now() + interval '1 hour' WHERE kind = 'charge-order'`)
+	o.follow("provider-outage.md", []string{"Do"}) // which ends by taking the faults away
+	o.exec(`UPDATE river_job SET scheduled_at = now() + interval '1 hour' WHERE kind = 'charge-order' AND state = 'retryable'`)
+	o.follow("provider-outage.md", []string{"Do"})
+	o.alice.PaymentStatus(order, "succeeded")
+	require.Equal(t, 1, o.charged(order))
+}
+
+// Ensure the page on a growing key table removes the expired keys at once.
+func TestRunbookGrowingKeyTable(t *testing.T) {
+	t.Parallel()
+	o := openForOperators(t)
+	o.place("pm_card_visa")
+	o.work()
+	awaitRun(t, o.Service, jobPurge)
+	expiredKeys(t, o.Service, 10)
+	out := o.follow("growing-key-table.md", nil)
+	require.Contains(t, out, "oldest_expired")
+	testkit.Eventually(t, "expired keys removed", func() bool { return o.Count(t, `idempotency_keys`) == 1 })
+}
+
+// Ensure the page on rotating keys makes a set of both keys with which tokens of both work, while a key that is not in
+// the set is refused.
+func TestRunbookRotateSigningKeys(t *testing.T) {
+	t.Parallel()
+	o := openForOperators(t)
+	issuer := httptest.NewServer(http.FileServer(http.Dir(o.dir)))
+	t.Cleanup(issuer.Close)
+	former, next, leaked := o.mint(), o.mint(), o.mint()
+	o.env["OLD"], o.env["NEW"] = former.URL(), next.URL()
+	o.sh(`curl -fsS $OLD/.well-known/jwks.json > jwks.json`)
+	o.StopAPI(t)
+	o.Env["AUTH_JWKS_URL"] = issuer.URL + "/jwks.json"
+	o.StartAPI(t)
+	o.env["API"], o.env["AUTH_JWKS_URL"] = o.URL, o.Env["AUTH_JWKS_URL"]
+	o.env["LEAKED"] = o.token(leaked)
+	for _, signedBy := range []*sandbox.Server{former, next} {
+		o.env["TOKEN"] = o.token(signedBy)
+		out := o.follow("rotate-signing-keys.md", nil)
+		require.Contains(t, out, "\n200\n", out)
+		require.Contains(t, out, "401\n", out)
+	}
+}
+
+// mint starts one more issuer of tokens.
+func (o *operator) mint() *sandbox.Server {
+	o.t.Helper()
+	server, err := sandbox.Listen(o.t.Context(), sandbox.Settings{Addr: "127.0.0.1:0", Config: sandbox.Config{
+		Issuer: o.Env["AUTH_ISSUER"], Audience: o.Env["AUTH_AUDIENCE"],
+	}})
+	require.NoError(o.t, err)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(o.t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(ctx) }()
+	o.t.Cleanup(func() { cancel(); require.NoError(o.t, <-done) })
+	return server
+}
+
+func (o *operator) token(signedBy *sandbox.Server) string {
+	o.t.Helper()
+	token, err := signedBy.Token("alice", "default", testkit.AllScopes, time.Hour)
+	require.NoError(o.t, err)
+	return token
+}
+
+func (o *operator) write(name, text string) {
+	o.t.Helper()
+	require.NoError(o.t, os.WriteFile(filepath.Join(o.dir, name), []byte(text), 0o644))
+}
