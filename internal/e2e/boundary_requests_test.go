@@ -95,6 +95,27 @@ func TestUnusualButGoodRequests(t *testing.T) {
 	}
 }
 
+// Ensure a body that may be left out may be left out: with or without saying that it is empty. An empty body of which it is
+// not known that it is one comes from clients that stream.
+func TestCancellationWithoutABody(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	for name, length := range map[string]int64{"none": 0, "empty, in chunks": -1} {
+		order := s.place("pm_card_visa")
+		request, err := http.NewRequest(http.MethodPost, s.URL+"/v1/orders/"+order+"/cancellation", io.MultiReader())
+		require.NoError(t, err)
+		request.ContentLength = length
+		request.Header.Set("Authorization", "Bearer "+s.alice.Token)
+		request.Header.Set("Idempotency-Key", uuid.NewString())
+		request.Header.Set("If-Match", s.order(order).Header.Get("ETag"))
+		response, err := s.alice.HTTP.Do(request)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, http.StatusOK, response.StatusCode, name)
+		require.Equal(t, "cancelled", s.order(order).Text("status"))
+	}
+}
+
 // Ensure tokens of the real mint are checked: one that has expired, one without the scope, one of nobody.
 func TestTokensOfTheMint(t *testing.T) {
 	t.Parallel()

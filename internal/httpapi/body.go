@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -26,7 +27,7 @@ const (
 // media type, without duplicate or unknown members, trailing data or text that PostgreSQL cannot store.
 func strictBody(w http.ResponseWriter, r *http.Request) (*http.Request, error) {
 	op := operationOf(r.Context())
-	if op.body == nil || op.bodiless && r.ContentLength == 0 {
+	if op.body == nil || op.bodiless && empty(r) {
 		return r, nil
 	}
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != mediaJSON {
@@ -44,6 +45,20 @@ func strictBody(w http.ResponseWriter, r *http.Request) (*http.Request, error) {
 	}
 	r.Body = io.NopCloser(bytes.NewReader(raw))
 	return r, nil
+}
+
+// empty tells whether the request has no body. One of unknown length (RFC 9112, section 7.1) may turn out to be empty.
+func empty(r *http.Request) bool {
+	if r.ContentLength >= 0 {
+		return r.ContentLength == 0
+	}
+	body := bufio.NewReaderSize(r.Body, 16)
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{body, r.Body}
+	_, err := body.Peek(1)
+	return errors.Is(err, io.EOF)
 }
 
 func readError(err error) error {
