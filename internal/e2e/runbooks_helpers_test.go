@@ -27,11 +27,15 @@ type operator struct {
 }
 
 // openForOperators is openShop on a server of its own with the roles of production: a page must work with the
-// privileges that it says. The worker is for the test to start.
-func openForOperators(t *testing.T, env ...string) *operator {
+// privileges that it says. The worker is for the test to start. programs of the server's own version are needed too.
+func openForOperators(t *testing.T, programs ...string) *operator {
 	t.Helper()
 	server := pgtest.Server(t)
-	for _, program := range []string{"curl", "jq", filepath.Join(server.BinDir(), "psql")} {
+	needed := []string{"curl", "jq", "psql"}
+	for _, program := range programs {
+		needed = append(needed, filepath.Join(server.BinDir(), program))
+	}
+	for _, program := range needed {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("the runbooks need %s", program)
 		}
@@ -42,7 +46,7 @@ func openForOperators(t *testing.T, env ...string) *operator {
 	require.NoError(t, err)
 	defer pool.Close()
 	require.NoError(t, migrations.Up(t.Context(), pool))
-	s := testkit.StartOn(t, owner, patient(append(rarely(env...), "DATABASE_URL", service)...)...)
+	s := testkit.StartOn(t, owner, patient(rarely("DATABASE_URL", service)...)...)
 	s.Product(t, shopSKU, shopTotal/2, 100)
 	o := &operator{shop: shop{Service: s, t: t, alice: s.As(t, "alice")}, server: server, dir: t.TempDir()}
 	o.env = map[string]string{

@@ -16,7 +16,7 @@ import (
 // a charge of an order that is gone is refunded; a version that was given out since never matches.
 func TestRunbookRestoreFromBackup(t *testing.T) {
 	t.Parallel()
-	o := openForOperators(t)
+	o := openForOperators(t, "pg_dump", "pg_restore")
 	// An order of a day ago whose charge nobody has asked for yet, and a paid one: both are in the backup.
 	before := o.place("pm_card_visa")
 	o.exec(`UPDATE orders SET created_at = created_at - interval '1 day' WHERE id = $1`, before)
