@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"example.com/orders/internal/embeddedpg"
 	"example.com/orders/internal/pgtest"
 	"example.com/orders/internal/testkit"
 	"example.com/orders/migrations"
@@ -17,14 +18,20 @@ import (
 // server. The worker is for the test to start.
 func startSeparate(t *testing.T, env ...string) (s *testkit.Service, serviceURL string) {
 	t.Helper()
-	server := pgtest.Server(t)
+	owner, service := separate(t, pgtest.Server(t))
+	return testkit.StartOn(t, owner, append([]string{"DATABASE_URL", service}, env...)...), service
+}
+
+// separate makes a migrated database with the roles of production and returns their addresses.
+func separate(t *testing.T, server *embeddedpg.Server) (owner, service string) {
+	t.Helper()
 	owner, service, err := server.Separate(t.Context(), "orders")
 	require.NoError(t, err)
 	pool, err := pgxpool.New(t.Context(), owner)
 	require.NoError(t, err)
 	defer pool.Close()
 	require.NoError(t, migrations.Up(t.Context(), pool))
-	return testkit.StartOn(t, owner, append([]string{"DATABASE_URL", service}, env...)...), service
+	return owner, service
 }
 
 // Ensure the service's role can neither alter nor drop nor truncate nor create, nor change what is final, nor become

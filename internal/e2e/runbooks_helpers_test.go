@@ -9,13 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"example.com/orders/internal/embeddedpg"
 	"example.com/orders/internal/pgtest"
 	"example.com/orders/internal/testkit"
-	"example.com/orders/migrations"
 )
 
 // operator follows the pages of docs/runbooks: the commands that stand there, in their order, in one shell.
@@ -40,12 +38,7 @@ func openForOperators(t *testing.T, programs ...string) *operator {
 			t.Skipf("the runbooks need %s", program)
 		}
 	}
-	owner, service, err := server.Separate(t.Context(), "orders")
-	require.NoError(t, err)
-	pool, err := pgxpool.New(t.Context(), owner)
-	require.NoError(t, err)
-	defer pool.Close()
-	require.NoError(t, migrations.Up(t.Context(), pool))
+	owner, service := separate(t, server)
 	s := testkit.StartOn(t, owner, patient(rarely("DATABASE_URL", service)...)...)
 	s.Product(t, shopSKU, shopTotal/2, 100)
 	o := &operator{shop: shop{Service: s, t: t, alice: s.As(t, "alice")}, server: server, dir: t.TempDir()}

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -100,7 +99,7 @@ func TestRunbookRotateSigningKeys(t *testing.T) {
 	o := openForOperators(t)
 	issuer := httptest.NewServer(http.FileServer(http.Dir(o.dir)))
 	t.Cleanup(issuer.Close)
-	former, next, leaked := o.mint(), o.mint(), o.mint()
+	former, next, leaked := testkit.Sandbox(t), testkit.Sandbox(t), testkit.Sandbox(t)
 	o.env["OLD"], o.env["NEW"] = former.URL(), next.URL()
 	o.sh(`curl -fsS $OLD/.well-known/jwks.json > jwks.json`)
 	o.StopAPI(t)
@@ -114,20 +113,6 @@ func TestRunbookRotateSigningKeys(t *testing.T) {
 		require.Contains(t, out, "\n200\n", out)
 		require.Contains(t, out, "401\n", out)
 	}
-}
-
-// mint starts one more issuer of tokens.
-func (o *operator) mint() *sandbox.Server {
-	o.t.Helper()
-	server, err := sandbox.Listen(o.t.Context(), sandbox.Settings{Addr: "127.0.0.1:0", Config: sandbox.Config{
-		Issuer: o.Env["AUTH_ISSUER"], Audience: o.Env["AUTH_AUDIENCE"],
-	}})
-	require.NoError(o.t, err)
-	ctx, cancel := context.WithCancel(context.WithoutCancel(o.t.Context()))
-	done := make(chan error, 1)
-	go func() { done <- server.Serve(ctx) }()
-	o.t.Cleanup(func() { cancel(); require.NoError(o.t, <-done) })
-	return server
 }
 
 func (o *operator) token(signedBy *sandbox.Server) string {

@@ -73,6 +73,18 @@ func StartOn(t testing.TB, databaseURL string, env ...string) *Service {
 
 func (s *Service) startSandbox(t testing.TB) {
 	t.Helper()
+	server := Sandbox(t)
+	s.Sandbox = server.Sandbox
+	s.Env = map[string]string{
+		"DATABASE_URL": s.DatabaseURL, "DB_MAX_CONNS": "8", "API_ADDR": "127.0.0.1:0", "OPS_ADDR": "127.0.0.1:0",
+		"AUTH_ISSUER": issuer, "AUTH_AUDIENCE": audience, "AUTH_JWKS_URL": server.URL() + "/.well-known/jwks.json",
+		"STRIPE_BASE_URL": server.URL(), "STRIPE_API_KEY": "sk_test_tests",
+	}
+}
+
+// Sandbox starts a payment provider and token mint on a port of its own. Start has done so for a service already.
+func Sandbox(t testing.TB) *sandbox.Server {
+	t.Helper()
 	server, err := sandbox.Listen(t.Context(), sandbox.Settings{
 		Addr: "127.0.0.1:0", Config: sandbox.Config{Issuer: issuer, Audience: audience},
 	})
@@ -81,12 +93,7 @@ func (s *Service) startSandbox(t testing.TB) {
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(ctx) }()
 	t.Cleanup(func() { cancel(); require.NoError(t, <-done) })
-	s.Sandbox = server.Sandbox
-	s.Env = map[string]string{
-		"DATABASE_URL": s.DatabaseURL, "DB_MAX_CONNS": "8", "API_ADDR": "127.0.0.1:0", "OPS_ADDR": "127.0.0.1:0",
-		"AUTH_ISSUER": issuer, "AUTH_AUDIENCE": audience, "AUTH_JWKS_URL": server.URL() + "/.well-known/jwks.json",
-		"STRIPE_BASE_URL": server.URL(), "STRIPE_API_KEY": "sk_test_tests",
-	}
+	return server
 }
 
 // StartAPI starts the API; Start has done so already.
