@@ -31,6 +31,7 @@ type ChargeRequest struct {
 type ChargeAnswer struct {
 	ChargeID  string // set when it succeeded
 	Succeeded bool   // false: declined, and nothing was charged
+	Refusal   string // why not, in the provider's codes: for the log
 }
 
 // RefundRequest is one refund of a charge; equal in every attempt.
@@ -43,5 +44,6 @@ type RefundRequest struct {
 
 // RefundAnswer is the provider's final word on a refund.
 type RefundAnswer struct {
-	Succeeded bool // false: the provider refused it or it failed on its way
+	Succeeded bool   // false: the provider refused it or it failed on its way
+	Refusal   string // why not, in the provider's codes: for the log
 }

@@ -2,6 +2,7 @@ package stripegateway_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,11 @@ import (
 // problem is an error as Stripe sends it. Its message names a card, which must not travel on.
 func problem(kind, code string) string {
 	return `{"error":{"type":"` + kind + `","code":"` + code + `","message":"No luck with 4242 4242 4242 4242"}}`
+}
+
+// about is a problem with a parameter.
+func about(code, param string) string {
+	return strings.Replace(problem("invalid_request_error", code), `"code"`, `"param":"`+param+`","code"`, 1)
 }
 
 type anAnswer struct {
@@ -34,6 +40,11 @@ func unknownAnswers() map[string]anAnswer {
 		"too many requests":                 {429, problem("invalid_request_error", "rate_limit")},
 		"an error that is no JSON":          {400, `nonsense`},
 		"an error of no known type":         {400, problem("surprise_error", "")},
+		"a currency we cannot take":         {400, about("", "currency")},
+		"a parameter it does not know":      {400, about("parameter_unknown", "metadata")},
+		"test keys with live objects":       {404, about("resource_missing", "payment_intent")},
+		"our account is restricted":         {400, problem("invalid_request_error", "account_invalid")},
+		"our balance is too low":            {400, problem("invalid_request_error", "balance_insufficient")},
 		"a success that is no JSON":         {200, `nonsense`},
 		"a success cut short":               {200, `{"id":"pi_1","status":"succ`},
 	}
@@ -95,8 +106,9 @@ func TestRefusalsAreDeclines(t *testing.T) {
 	tests := map[string]anAnswer{
 		"the card is declined":       {402, problem("card_error", "card_declined")},
 		"the bank wants a challenge": {402, problem("card_error", "authentication_required")},
-		"the amount is too small":    {400, problem("invalid_request_error", "amount_too_small")},
-		"there is no such card":      {404, problem("invalid_request_error", "resource_missing")},
+		"the amount is too small":    {400, about("amount_too_small", "amount")},
+		"there is no such card":      {400, about("resource_missing", "payment_method")},
+		"the card is not a card":     {404, about("", "payment_method")},
 		"the intent lost its card":   {200, `{"id":"pi_1","status":"requires_payment_method"}`},
 		"the intent is canceled":     {200, `{"id":"pi_1","status":"canceled"}`},
 	}
@@ -105,7 +117,9 @@ func TestRefusalsAreDeclines(t *testing.T) {
 			t.Parallel()
 			answer, err := answers(t, test.status, test.body).gateway(time.Minute).Charge(t.Context(), charge)
 			require.NoError(t, err)
-			require.Equal(t, app.ChargeAnswer{}, answer)
+			require.NotEmpty(t, answer.Refusal)
+			require.NotContains(t, answer.Refusal, "4242")
+			require.Equal(t, app.ChargeAnswer{Refusal: answer.Refusal}, answer)
 		})
 	}
 }
@@ -145,7 +159,7 @@ func TestChargeInProcessIsRead(t *testing.T) {
 
 	answer, err = sequence(t, "processing", "requires_payment_method").gateway(time.Minute).Charge(t.Context(), charge)
 	require.NoError(t, err)
-	require.Equal(t, app.ChargeAnswer{}, answer)
+	require.False(t, answer.Succeeded)
 	_, err = sequence(t, "processing", "processing").gateway(time.Minute).Charge(t.Context(), charge)
 	require.ErrorContains(t, err, "processing")
 }
@@ -171,12 +185,18 @@ func TestRefundAnswers(t *testing.T) {
 	for _, test := range tests {
 		answer, err := sequence(t, test.created, test.read).gateway(time.Minute).Refund(t.Context(), refund)
 		require.Equal(t, test.unknown, err != nil, test)
-		require.Equal(t, app.RefundAnswer{Succeeded: test.succeeded}, answer, test)
+		require.Equal(t, test.succeeded, answer.Succeeded, test)
+		require.Equal(t, test.succeeded || test.unknown, answer.Refusal == "", test)
 	}
-	answer, err := answers(t, 400, problem("invalid_request_error", "charge_already_refunded")).
-		gateway(time.Minute).Refund(t.Context(), refund)
-	require.NoError(t, err)
-	require.Equal(t, app.RefundAnswer{}, answer)
+	for _, body := range []string{
+		problem("invalid_request_error", "charge_already_refunded"), problem("invalid_request_error", "charge_disputed"),
+		about("", "amount"),
+	} {
+		answer, err := answers(t, 400, body).gateway(time.Minute).Refund(t.Context(), refund)
+		require.NoError(t, err)
+		require.False(t, answer.Succeeded)
+		require.NotEmpty(t, answer.Refusal)
+	}
 }
 
 // Ensure every attempt at a call sends the same bytes under the same key: Stripe refuses a key with other parameters.

@@ -4,26 +4,39 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/stripe/stripe-go/v85"
 )
 
-// refused is nil when the provider's answer is a definite no that moved no money: a declined card, or a request that
-// it will never accept. Everything else is an unknown outcome: no answer, 5xx, 409 (the same key is at work), 429,
-// 401 and 403 (our own credentials, which an operator can mend), and an idempotency_error (the key is known with
-// other parameters, so something may have happened under it).
-func refused(doing string, err error) error {
-	var e *stripe.Error
-	if !errors.As(err, &e) {
-		return unknown(doing, err)
+// refused is the reason of a definite no that moved no money, for the log. Everything else is an error: an outcome that is
+// not known, or that an operator can mend. Those are no answer, 5xx, 409 (the same key is at work), 429, 401 and 403 (our
+// own credentials), an idempotency_error (the key is known with other parameters, so something may have happened under
+// it), and every refusal that final does not name: a currency that our account cannot take must not cancel orders.
+func refused(doing string, err error, final func(*stripe.Error) bool) (reason string, unknownOutcome error) {
+	e, ok := errors.AsType[*stripe.Error](err)
+	if !ok || !final(e) {
+		return "", unknown(doing, err)
 	}
-	card := e.Type == stripe.ErrorTypeCard
-	invalid := e.Type == stripe.ErrorTypeInvalidRequest &&
-		(e.HTTPStatusCode == http.StatusBadRequest || e.HTTPStatusCode == http.StatusNotFound)
-	if card || invalid {
-		return nil
-	}
-	return unknown(doing, err)
+	return fmt.Sprintf("%s %s %s (request %s)", e.Type, e.Code, e.DeclineCode, e.RequestID), nil
+}
+
+// chargeRefused: the card is declined, or the caller has named a payment method or an amount that cannot be charged.
+func chargeRefused(e *stripe.Error) bool {
+	return e.Type == stripe.ErrorTypeCard || invalid(e, "payment_method", "amount")
+}
+
+// refundRefused: the charge cannot give that much back, because it has already, or has been disputed.
+func refundRefused(e *stripe.Error) bool {
+	return invalid(e, "amount") ||
+		invalid(e) && (e.Code == stripe.ErrorCodeChargeAlreadyRefunded || e.Code == stripe.ErrorCodeChargeDisputed)
+}
+
+// invalid tells whether a request was refused because of one of the parameters; none: whatever the reason.
+func invalid(e *stripe.Error, params ...string) bool {
+	return e.Type == stripe.ErrorTypeInvalidRequest &&
+		(e.HTTPStatusCode == http.StatusBadRequest || e.HTTPStatusCode == http.StatusNotFound) &&
+		(len(params) == 0 || slices.Contains(params, e.Param))
 }
 
 // unknown tells what happened without the provider's text, which can name a person's card.

@@ -61,7 +61,8 @@ func (g *Gateway) Charge(ctx context.Context, r app.ChargeRequest) (app.ChargeAn
 	params.SetIdempotencyKey("order:" + r.Ref.OrderID.String() + ":charge")
 	intent, err := g.stripe.V1PaymentIntents.Create(ctx, params)
 	if err != nil {
-		return app.ChargeAnswer{}, refused("create payment intent", err)
+		reason, err := refused("create payment intent", err, chargeRefused)
+		return app.ChargeAnswer{Refusal: reason}, err
 	}
 	if intent.Status == stripe.PaymentIntentStatusProcessing {
 		// The key replays the answer of the creation, so a later attempt has to read the intent to see it move on.
@@ -72,8 +73,8 @@ func (g *Gateway) Charge(ctx context.Context, r app.ChargeRequest) (app.ChargeAn
 	return answerOf(intent)
 }
 
-// FindCharge implements app.PaymentGateway. Stripe's search lags by up to a minute behind writes; it is asked only
-// beyond the retry horizon, hours after the last write that matters.
+// FindCharge implements app.PaymentGateway. Stripe's search lags by up to a minute behind writes. It is asked only beyond
+// the retry horizon, hours after the calls within it; what a call since then did under the key, the key still knows.
 func (g *Gateway) FindCharge(ctx context.Context, ref app.OrderRef) (app.ChargeAnswer, bool, error) {
 	params := &stripe.PaymentIntentSearchParams{}
 	params.Query = fmt.Sprintf("metadata['%s']:'%s'", metaOrder, ref.OrderID)
@@ -103,7 +104,7 @@ func answerOf(intent *stripe.PaymentIntent) (app.ChargeAnswer, error) {
 	case stripe.PaymentIntentStatusSucceeded:
 		return app.ChargeAnswer{ChargeID: intent.ID, Succeeded: true}, nil
 	case stripe.PaymentIntentStatusRequiresPaymentMethod, stripe.PaymentIntentStatusCanceled:
-		return app.ChargeAnswer{}, nil
+		return app.ChargeAnswer{Refusal: "payment intent is " + string(intent.Status)}, nil
 	default:
 		return app.ChargeAnswer{}, fmt.Errorf("payment intent is %s", intent.Status)
 	}
@@ -121,7 +122,8 @@ func (g *Gateway) Refund(ctx context.Context, r app.RefundRequest) (app.RefundAn
 	params.SetIdempotencyKey("refund:" + r.RefundID.String())
 	refund, err := g.stripe.V1Refunds.Create(ctx, params)
 	if err != nil {
-		return app.RefundAnswer{}, refused("create refund", err)
+		reason, err := refused("create refund", err, refundRefused)
+		return app.RefundAnswer{Refusal: reason}, err
 	}
 	if refund.Status == stripe.RefundStatusPending {
 		if refund, err = g.stripe.V1Refunds.Retrieve(ctx, refund.ID, nil); err != nil {
@@ -151,7 +153,7 @@ func refundAnswerOf(refund *stripe.Refund) (app.RefundAnswer, error) {
 	case stripe.RefundStatusSucceeded:
 		return app.RefundAnswer{Succeeded: true}, nil
 	case stripe.RefundStatusFailed, stripe.RefundStatusCanceled:
-		return app.RefundAnswer{}, nil
+		return app.RefundAnswer{Refusal: "refund is " + string(refund.Status)}, nil
 	default:
 		return app.RefundAnswer{}, fmt.Errorf("refund is %s", refund.Status)
 	}

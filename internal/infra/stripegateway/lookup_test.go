@@ -34,7 +34,7 @@ func TestFindCharge(t *testing.T) {
 		"none":                   {nil, app.ChargeAnswer{}, false, false},
 		"another tenant's":       {[]string{intent("pi_1", "succeeded", "acme")}, app.ChargeAnswer{}, false, false},
 		"succeeded":              {[]string{intent("pi_1", "succeeded", "default")}, app.ChargeAnswer{ChargeID: "pi_1", Succeeded: true}, true, false},
-		"declined":               {[]string{intent("pi_1", "requires_payment_method", "default")}, app.ChargeAnswer{}, true, false},
+		"declined":               {[]string{intent("pi_1", "requires_payment_method", "default")}, app.ChargeAnswer{Refusal: "payment intent is requires_payment_method"}, true, false},
 		"still on its way":       {[]string{intent("pi_1", "processing", "default")}, app.ChargeAnswer{}, false, true},
 		"succeeded and declined": {[]string{intent("pi_2", "canceled", "default"), intent("pi_1", "succeeded", "default"), intent("pi_0", "canceled", "default")}, app.ChargeAnswer{ChargeID: "pi_1", Succeeded: true}, true, false},
 	}

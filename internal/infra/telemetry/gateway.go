@@ -2,23 +2,29 @@ package telemetry
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"example.com/orders/internal/app"
 )
 
-// ObserveGateway counts the calls of a gateway.
-func ObserveGateway(g app.PaymentGateway, m *Metrics) app.PaymentGateway { return gateway{g, m} }
+// ObserveGateway counts the calls of a gateway and logs what the provider refuses: a declined card is business as usual, a
+// refund that is refused needs somebody to look.
+func ObserveGateway(g app.PaymentGateway, m *Metrics, log *slog.Logger) app.PaymentGateway {
+	return gateway{g, m, log}
+}
 
 type gateway struct {
 	next    app.PaymentGateway
 	metrics *Metrics
+	log     *slog.Logger
 }
 
 func (g gateway) Charge(ctx context.Context, r app.ChargeRequest) (app.ChargeAnswer, error) {
 	start := time.Now()
 	answer, err := g.next.Charge(ctx, r)
 	g.metrics.ProviderCall(ctx, "charge", outcome(answer.Succeeded, "succeeded", "declined", err), time.Since(start))
+	g.refused(ctx, slog.LevelInfo, "charge refused", r.Ref, answer.Refusal)
 	return answer, err
 }
 
@@ -33,6 +39,7 @@ func (g gateway) Refund(ctx context.Context, r app.RefundRequest) (app.RefundAns
 	start := time.Now()
 	answer, err := g.next.Refund(ctx, r)
 	g.metrics.ProviderCall(ctx, "refund", outcome(answer.Succeeded, "succeeded", "declined", err), time.Since(start))
+	g.refused(ctx, slog.LevelWarn, "refund refused", r.Ref, answer.Refusal)
 	return answer, err
 }
 
@@ -41,6 +48,12 @@ func (g gateway) FindRefund(ctx context.Context, r app.RefundRequest) (app.Refun
 	answer, found, err := g.next.FindRefund(ctx, r)
 	g.metrics.ProviderCall(ctx, "find_refund", outcome(found, "found", "missing", err), time.Since(start))
 	return answer, found, err
+}
+
+func (g gateway) refused(ctx context.Context, level slog.Level, message string, ref app.OrderRef, reason string) {
+	if reason != "" {
+		g.log.Log(ctx, level, message, "tenant", ref.Tenant, "order_id", ref.OrderID, "reason", reason)
+	}
 }
 
 func outcome(yes bool, ifYes, ifNo string, err error) string {
