@@ -72,13 +72,15 @@ type recordCharge func(ctx context.Context, tx Tx, o *domain.Order, p *domain.Pa
 // provider may have forgotten the key, so a blind repetition could charge twice: it looks the charge up first, and
 // when the outcome still cannot be learned it gives up visibly.
 func (s *Service) askForCharge(ctx context.Context, p domain.PaymentState) (recordCharge, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.settings.ProviderTimeout) // so that there is time to record what it says
+	defer cancel()
 	ref := OrderRef{p.Tenant, p.OrderID}
 	late := s.pastHorizon(p.AttemptedAt)
 	if late {
 		found, ok, err := s.gateway.FindCharge(ctx, ref)
 		switch {
 		case err != nil:
-			return s.recordUnresolved, nil //nolint:nilerr // the record says that nobody could tell
+			return s.recordUnresolved, nil // the record says that nobody could tell
 		case ok:
 			return s.recordAnswer(found), nil
 		}

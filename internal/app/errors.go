@@ -8,17 +8,16 @@ import (
 
 // The refusals of the application layer; domain/errors.go has those of the aggregates.
 const (
-	CodeForbidden         domain.Code = "forbidden"
-	CodeOrderNotFound     domain.Code = "order_not_found"
-	CodeProductNotFound   domain.Code = "product_not_found"
-	CodeProductExists     domain.Code = "product_exists"
-	CodeInvalidCursor     domain.Code = "invalid_cursor"
-	CodeVersionConflict   domain.Code = "version_conflict"
-	CodeKeyReused         domain.Code = "idempotency_key_reused"
-	CodeKeyInProgress     domain.Code = "idempotency_key_in_progress"
-	CodeTryAgain          domain.Code = "try_again"
-	CodeOutcomeUnknown    domain.Code = "outcome_unknown"
-	CodeIdempotencyKeyBad domain.Code = "invalid_idempotency_key"
+	CodeForbidden       domain.Code = "forbidden"
+	CodeOrderNotFound   domain.Code = "order_not_found"
+	CodeProductNotFound domain.Code = "product_not_found"
+	CodeProductExists   domain.Code = "product_exists"
+	CodeInvalidCursor   domain.Code = "invalid_cursor"
+	CodeVersionConflict domain.Code = "version_conflict"
+	CodeKeyReused       domain.Code = "idempotency_key_reused"
+	CodeKeyInProgress   domain.Code = "idempotency_key_in_progress"
+	CodeTryAgain        domain.Code = "try_again"
+	CodeOutcomeUnknown  domain.Code = "outcome_unknown"
 )
 
 // The refusals that need no detail.

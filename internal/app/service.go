@@ -12,8 +12,9 @@ import (
 
 // Settings are the durations that the use cases depend on; docs/settings argues their values.
 type Settings struct {
-	KeyRetention  time.Duration // how long a completed client key is kept
-	ChargeHorizon time.Duration // how long after its first attempt a provider call may be repeated without a lookup
+	KeyRetention    time.Duration // how long a completed client key is kept
+	ChargeHorizon   time.Duration // how long after its first attempt a provider call may be repeated without a lookup
+	ProviderTimeout time.Duration // how long one run of a job may spend with the provider, all its calls together
 }
 
 // Service is the use cases.

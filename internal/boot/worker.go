@@ -27,6 +27,7 @@ import (
 type Worker struct {
 	client   *river.Client[pgx.Tx]
 	pool     *pgxpool.Pool
+	ready    *readiness
 	stopping context.Context //nolint:containedctx // it ends when a stop begins, not with a call
 	stop     context.CancelFunc
 }
@@ -37,9 +38,15 @@ func StartWorker(ctx context.Context, c config.Worker, t *telemetry.Telemetry, l
 	if err != nil {
 		return nil, err
 	}
-	w := &Worker{pool: pool}
+	ready, err := openReadiness(ctx, c.Database, "orders-worker")
+	if err != nil {
+		pool.Close()
+		return nil, err
+	}
+	w := &Worker{pool: pool, ready: ready}
 	w.stopping, w.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := w.start(ctx, c, t, log); err != nil {
+		ready.pool.Close()
 		pool.Close()
 		return nil, err
 	}
@@ -56,9 +63,11 @@ func (w *Worker) start(ctx context.Context, c config.Worker, t *telemetry.Teleme
 		APIKey: c.StripeKey, BaseURL: c.StripeURL, Timeout: c.ProviderTimeout,
 		Transport: otelhttp.NewTransport(http.DefaultTransport, otelhttp.WithTracerProvider(t.Traces),
 			otelhttp.WithMeterProvider(noop.NewMeterProvider()), otelhttp.WithPropagators(t.Propagator())),
-	}), t.Metrics)
+	}), t.Metrics, log)
 	store := postgres.NewStore(w.pool, enqueuer.In, storeSettings(c.Database, 0), t.Metrics, t.Traces)
-	service := app.New(store, postgres.NewReader(store), gateway, app.Settings{ChargeHorizon: c.ChargeHorizon}, time.Now)
+	service := app.New(store, postgres.NewReader(store), gateway, app.Settings{
+		ChargeHorizon: c.ChargeHorizon, ProviderTimeout: c.ProviderTimeout,
+	}, time.Now)
 	limits := workerConfig(c)
 	limits.Stopping = w.stopping.Done()
 	w.client, err = outbox.NewWorker(w.pool, service, store, postgres.PgxTx, limits, t.Metrics, log, traced)
@@ -103,7 +112,7 @@ func (w *Worker) Ready(ctx context.Context) error {
 	case <-w.client.Stopped():
 		return errors.New("river has stopped")
 	default:
-		return databaseReady(ctx, w.pool)
+		return w.ready.database(ctx)
 	}
 }
 
@@ -117,5 +126,5 @@ func (w *Worker) Stop(ctx context.Context) error {
 	if err != nil {
 		err = fmt.Errorf("stop river: %w", err)
 	}
-	return errors.Join(err, closePool(ctx, w.pool))
+	return errors.Join(err, closePools(ctx, w.ready.pool, w.pool))
 }
