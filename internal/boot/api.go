@@ -28,6 +28,7 @@ type API struct {
 	server   *http.Server
 	listener net.Listener
 	pool     *pgxpool.Pool
+	ready    *readiness
 	stopKeys context.CancelFunc
 	failed   chan error
 }
@@ -38,7 +39,12 @@ func StartAPI(ctx context.Context, c config.API, t *telemetry.Telemetry, log *sl
 	if err != nil {
 		return nil, err
 	}
-	a := &API{pool: pool, failed: make(chan error, 1)}
+	ready, err := openReadiness(ctx, c.Database, "orders-api")
+	if err != nil {
+		pool.Close()
+		return nil, err
+	}
+	a := &API{pool: pool, ready: ready, failed: make(chan error, 1)}
 	if err := a.start(ctx, c, t, log); err != nil {
 		a.close()
 		return nil, err
@@ -90,9 +96,10 @@ func newServer(handler http.Handler, limit time.Duration) *http.Server {
 		Handler:           withDeadline(handler, limit),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       15 * time.Second,
-		WriteTimeout:      limit + 5*time.Second, // after the deadline there is still time for the problem
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    32 << 10,
+		// After the deadline there is still time for a COMMIT that has begun, and for the answer.
+		WriteTimeout:   limit + postgres.CommitTimeout + 5*time.Second,
+		IdleTimeout:    2 * time.Minute,
+		MaxHeaderBytes: 32 << 10,
 	}
 }
 
@@ -109,7 +116,7 @@ func withDeadline(next http.Handler, limit time.Duration) http.Handler {
 func (a *API) URL() string { return "http://" + a.listener.Addr().String() }
 
 // Ready tells whether the API can serve: nil, or why not.
-func (a *API) Ready(ctx context.Context) error { return databaseReady(ctx, a.pool) }
+func (a *API) Ready(ctx context.Context) error { return a.ready.database(ctx) }
 
 // Failed receives the error of a server that ended by itself.
 func (a *API) Failed() <-chan error { return a.failed }
@@ -125,7 +132,7 @@ func (a *API) Stop(ctx context.Context) error {
 		_ = a.server.Close()
 	}
 	a.stopKeys()
-	return errors.Join(err, closePool(ctx, a.pool))
+	return errors.Join(err, closePools(ctx, a.ready.pool, a.pool))
 }
 
 // mostOf leaves a quarter of ctx's time for what comes after.
@@ -137,11 +144,13 @@ func mostOf(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, time.Until(deadline)*3/4)
 }
 
-// closePool waits until every connection is given back and closed, but no longer than ctx lets it.
-func closePool(ctx context.Context, pool *pgxpool.Pool) error {
+// closePools waits until every connection is given back and closed, but no longer than ctx lets it.
+func closePools(ctx context.Context, pools ...*pgxpool.Pool) error {
 	closed := make(chan struct{})
 	go func() {
-		pool.Close()
+		for _, pool := range pools {
+			pool.Close()
+		}
 		close(closed)
 	}()
 	select {
@@ -157,5 +166,6 @@ func (a *API) close() {
 	if a.stopKeys != nil {
 		a.stopKeys()
 	}
+	a.ready.pool.Close()
 	a.pool.Close()
 }

@@ -3,7 +3,6 @@ package boot
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -11,15 +10,15 @@ import (
 
 	"example.com/orders/internal/infra/postgres"
 	"example.com/orders/internal/infra/telemetry"
-	"example.com/orders/migrations"
 )
 
-// gaugeTimeout bounds the queries behind one reading of /metrics.
+// gaugeTimeout bounds all queries behind one reading of /metrics, so that Prometheus, which waits for ten seconds, gets what
+// does not need the database when there is none.
 const gaugeTimeout = 3 * time.Second
 
 // poolGauges shows the connections of this process's pool, by state.
 func poolGauges(m *telemetry.Metrics, pool *pgxpool.Pool) error {
-	return m.Gauges(telemetry.Gauge{
+	return m.Gauges(gaugeTimeout, telemetry.Gauge{
 		Name: "orders.db.connections", About: "Connections of a pool: used, idle, and the most that it may have.",
 		Label: "state", Fixed: []string{"pool", pool.Config().ConnConfig.RuntimeParams["application_name"]},
 		Read: func(context.Context) (map[string]float64, error) {
@@ -46,7 +45,8 @@ const (
 // workerGauges shows what waits: jobs, payments without an outcome, and expired keys. Every worker shows the same, since
 // it is the database's.
 func workerGauges(m *telemetry.Metrics, pool *pgxpool.Pool, store *postgres.Store) error {
-	return errors.Join(poolGauges(m, pool), m.Gauges(
+	var backlog postgres.KeyBacklog // read by the first of its two gauges; readings come one after another
+	return errors.Join(poolGauges(m, pool), m.Gauges(gaugeTimeout,
 		telemetry.Gauge{
 			Name: "orders.outbox.jobs", About: "Jobs of the outbox that are not completed, by River's state.", Label: "state",
 			Read: counts(pool, countJobs, "available", "cancelled", "discarded", "pending", "retryable", "running", "scheduled"),
@@ -65,33 +65,23 @@ func workerGauges(m *telemetry.Metrics, pool *pgxpool.Pool, store *postgres.Stor
 		},
 		telemetry.Gauge{
 			Name: "orders.idempotency.keys.expired", About: "Expired keys that the purge has not removed yet (counted to 100000).",
-			Read: expired(store, func(b postgres.KeyBacklog) float64 { return float64(b.Expired) }),
+			Read: func(ctx context.Context) (_ map[string]float64, err error) {
+				backlog, err = store.ExpiredKeys(ctx, time.Now())
+				return map[string]float64{"": float64(backlog.Expired)}, err
+			},
 		},
 		telemetry.Gauge{
 			Name: "orders.idempotency.keys.oldest.expired.age", About: "How long ago the oldest of them expired.", Unit: "s",
-			Read: expired(store, func(b postgres.KeyBacklog) float64 { return b.Oldest.Seconds() }),
+			Read: func(context.Context) (map[string]float64, error) {
+				return map[string]float64{"": backlog.Oldest.Seconds()}, nil
+			},
 		},
 	))
-}
-
-// expired reads one number of the backlog of expired keys.
-func expired(store *postgres.Store, number func(postgres.KeyBacklog) float64) func(context.Context) (map[string]float64, error) {
-	return func(ctx context.Context) (map[string]float64, error) {
-		ctx, cancel := context.WithTimeout(ctx, gaugeTimeout)
-		defer cancel()
-		b, err := store.ExpiredKeys(ctx, time.Now())
-		if err != nil {
-			return nil, err
-		}
-		return map[string]float64{"": number(b)}, nil
-	}
 }
 
 // counts reads a query of a name and a number. A name that the query does not have is zero, not absent.
 func counts(pool *pgxpool.Pool, query string, names ...string) func(context.Context) (map[string]float64, error) {
 	return func(ctx context.Context) (map[string]float64, error) {
-		ctx, cancel := context.WithTimeout(ctx, gaugeTimeout)
-		defer cancel()
 		values := map[string]float64{}
 		for _, name := range names {
 			values[name] = 0
@@ -104,16 +94,4 @@ func counts(pool *pgxpool.Pool, query string, names ...string) func(context.Cont
 		}
 		return values, nil
 	}
-}
-
-// databaseReady asks for an answering database with the schema that this binary was made for.
-func databaseReady(ctx context.Context, pool *pgxpool.Pool) error {
-	pending, err := migrations.Pending(ctx, pool)
-	if err != nil {
-		return fmt.Errorf("database: %w", err)
-	}
-	if pending {
-		return errors.New("migrations are pending")
-	}
-	return nil
 }

@@ -24,6 +24,23 @@ func awaitReady(t *testing.T, p *testkit.Running, status int) {
 	testkit.Eventually(t, "answer of /readyz", func() bool { return asks(p, "/readyz") == status })
 }
 
+// Ensure a row that all connections of the pool wait for does not make the API unready: what does not need it is served in its
+// turn, and every replica would be taken out at once.
+func TestLifecycleReadyWhileThePoolIsBusy(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, "DB_MAX_CONNS", "1")
+	s.StopAPI(t)
+	p := testkit.Process(t, "api", s.Env)
+	s.Service = s.At(p.URL)
+	held := s.HoldStock(t, shopSKU)
+	waiting := placeLater(s.As(t, "alice"), "k", testkit.OrderBody("pm_card_visa", shopSKU, "2"))
+	s.AwaitBlockedOn(t, "FROM stock")
+	require.Equal(t, http.StatusOK, asks(p, "/readyz"))
+	held.Commit()
+	requirePlaced(t, <-waiting)
+	p.Stop()
+}
+
 // Ensure a process is ready while its database answers and has the schema that it needs, not ready otherwise, by itself
 // ready again, and alive all the time.
 func TestLifecycleReadiness(t *testing.T) {

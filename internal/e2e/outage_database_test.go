@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -31,6 +32,27 @@ func (s shop) requireRecovered(first testkit.Answer, firstKey, key string) {
 	requireReplay(s.t, first, place(s.alice, firstKey, body))
 	requirePlaced(s.t, place(s.alice, key, body))
 	requireNoLeak(s.t, s.Service, "api")
+}
+
+// Ensure /metrics comes while the database is silent, within the ten seconds that Prometheus waits, with all that does not need
+// the database.
+func TestOutageMetricsOfASilentDatabase(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	database := networkTo(t, s.DatabaseURL)
+	s.Env["DATABASE_URL"] = database.URL
+	worker := testkit.Process(t, "worker", s.Env)
+	s.placePaid("pm_card_visa")
+	database.silence()
+	prometheus := http.Client{Timeout: 10 * time.Second}
+	response, err := prometheus.Get(worker.Ops + "/metrics")
+	require.NoError(t, err)
+	defer response.Body.Close()
+	seen := parseMetrics(t, response.Body)
+	require.EqualValues(t, 1, seen.value("orders_provider_call_duration_seconds", "call", "charge", "outcome", "succeeded"))
+	require.Contains(t, seen, "go_goroutines")
+	require.NotContains(t, seen, "orders_outbox_jobs")
+	database.recover()
 }
 
 // Ensure a database that is gone is answered with 503 and Retry-After, whatever is asked, and that the API recovers by

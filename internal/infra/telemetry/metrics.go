@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -30,10 +31,11 @@ type Metrics struct {
 func newMetrics(m metric.Meter) (*Metrics, error) {
 	metrics := &Metrics{meter: m}
 	seconds := metric.WithUnit("s")
-	buckets := metric.WithExplicitBucketBoundaries(.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30)
+	buckets := []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
 	var errs []error
-	histogram := func(name, about string) metric.Float64Histogram {
-		h, err := m.Float64Histogram(name, metric.WithDescription(about), seconds, buckets)
+	histogram := func(name, about string, more ...float64) metric.Float64Histogram {
+		h, err := m.Float64Histogram(name, metric.WithDescription(about), seconds,
+			metric.WithExplicitBucketBoundaries(slices.Concat(buckets, more)...))
 		errs = append(errs, err)
 		return h
 	}
@@ -47,7 +49,7 @@ func newMetrics(m metric.Meter) (*Metrics, error) {
 	metrics.keyWait = histogram("orders.idempotency.key.wait", "Waits of duplicates for the request that has their key.")
 	metrics.txRetries = counter("orders.transaction.retries", "Transactions run again, by SQLSTATE.")
 	metrics.jobs = histogram("orders.job.duration", "Runs of jobs by kind and outcome.")
-	metrics.dispatch = histogram("orders.job.dispatch", "Time from a job's due time to its run.")
+	metrics.dispatch = histogram("orders.job.dispatch", "Time from a job's due time to its run.", 60, 300, 1800, 7200, 21600)
 	metrics.provider = histogram("orders.provider.call.duration", "Calls to the payment provider by call and outcome.")
 	metrics.purged = counter("orders.idempotency.keys.purged", "Expired keys removed.")
 	metrics.purgeFailure = counter("orders.idempotency.purge.failures", "Runs of the purge that failed.")
@@ -114,35 +116,44 @@ type Gauge struct {
 	Read  func(ctx context.Context) (map[string]float64, error)
 }
 
-// Gauges adds gauges.
-func (m *Metrics) Gauges(gauges ...Gauge) error {
-	var errs []error
-	for _, g := range gauges {
-		errs = append(errs, m.gauge(g))
-	}
-	return errors.Join(errs...)
-}
-
-func (m *Metrics) gauge(g Gauge) error {
-	gauge, err := m.meter.Float64ObservableGauge(g.Name, metric.WithDescription(g.About), metric.WithUnit(g.Unit))
-	if err != nil {
-		return fmt.Errorf("gauge %s: %w", g.Name, err)
-	}
-	_, err = m.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
-		values, err := g.Read(ctx)
-		for value, n := range values {
-			pairs := g.Fixed
-			if g.Label != "" {
-				pairs = append([]string{g.Label, value}, g.Fixed...)
-			}
-			o.ObserveFloat64(gauge, n, labels(pairs...))
-		}
+// Gauges adds gauges that are read one after another, in their order and within limit for all of them. Where one cannot be
+// read, neither are those behind it: what made it fail would make them, and /metrics would be late.
+func (m *Metrics) Gauges(limit time.Duration, gauges ...Gauge) error {
+	instruments := make([]metric.Float64ObservableGauge, len(gauges))
+	observables := make([]metric.Observable, len(gauges))
+	for i, g := range gauges {
+		gauge, err := m.meter.Float64ObservableGauge(g.Name, metric.WithDescription(g.About), metric.WithUnit(g.Unit))
 		if err != nil {
 			return fmt.Errorf("gauge %s: %w", g.Name, err)
 		}
+		instruments[i], observables[i] = gauge, gauge
+	}
+	_, err := m.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		for i, g := range gauges {
+			if err := g.observe(ctx, o, instruments[i]); err != nil {
+				return err
+			}
+		}
 		return nil
-	}, gauge)
+	}, observables...)
 	return err
+}
+
+func (g Gauge) observe(ctx context.Context, o metric.Observer, instrument metric.Float64ObservableGauge) error {
+	values, err := g.Read(ctx)
+	if err != nil {
+		return fmt.Errorf("gauge %s: %w", g.Name, err)
+	}
+	for value, n := range values {
+		pairs := g.Fixed
+		if g.Label != "" {
+			pairs = append([]string{g.Label, value}, g.Fixed...)
+		}
+		o.ObserveFloat64(instrument, n, labels(pairs...))
+	}
+	return nil
 }
 
 func labels(pairs ...string) metric.MeasurementOption {

@@ -1,0 +1,39 @@
+package boot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"example.com/orders/internal/infra/config"
+	"example.com/orders/internal/infra/postgres"
+	"example.com/orders/migrations"
+)
+
+// readiness asks the database over a connection of its own. With one of the pool's, a row that many requests wait for
+// would make every replica unready at once, although all other requests could be served.
+type readiness struct{ pool *pgxpool.Pool }
+
+func openReadiness(ctx context.Context, c config.Database, application string) (*readiness, error) {
+	c.MaxConns = 1
+	pool, err := postgres.Open(ctx, c, application+"-readyz", noop.NewTracerProvider()) // a trace of each would be noise
+	if err != nil {
+		return nil, err
+	}
+	return &readiness{pool}, nil
+}
+
+// database asks for an answering database with the schema that this binary was made for.
+func (r *readiness) database(ctx context.Context) error {
+	pending, err := migrations.Pending(ctx, r.pool)
+	if err != nil {
+		return fmt.Errorf("database: %w", err)
+	}
+	if pending {
+		return errors.New("migrations are pending")
+	}
+	return nil
+}
