@@ -23,8 +23,9 @@ const (
 	// riverVersion is the version of River's schema that this code was tested with. A newer River asks for a further Go
 	// migration with the next version, never for an edit of the one below.
 	riverVersion = 8
-	// lockTries bounds the wait for another process that migrates, a second for each try.
-	lockTries = 300
+	// lockTries, of a second each, are more than a day: what bounds the wait for another process that migrates is the
+	// caller's context.
+	lockTries = 100_000
 )
 
 // Up brings the database to the newest schema and its privileges up to date. Several processes may call it at once: a

@@ -17,7 +17,6 @@ import (
 const (
 	serializationFailure = "40001"
 	deadlockDetected     = "40P01"
-	uniqueViolation      = "23505"
 	lockNotAvailable     = "55P03"
 	queryCanceled        = "57014"
 	readOnlyTransaction  = "25006" // the server has become a standby

@@ -8,13 +8,14 @@ import (
 
 // purgeBatch removes expired records, oldest first, by their full key. A record that a claim is replacing right now is
 // locked and so skipped, as is one that another worker is removing. The condition stands twice on purpose: a record
-// that was renewed between the look and the lock stays.
+// that was renewed between the look and the lock stays. MATERIALIZED: the look is made once, whatever the plan, or the limit
+// would hold for each look.
 const purgeBatch = `
-DELETE FROM idempotency_keys k
-USING (
+WITH d AS MATERIALIZED (
 	SELECT tenant_id, actor_id, operation, key FROM idempotency_keys
 	WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED
-) d
+)
+DELETE FROM idempotency_keys k USING d
 WHERE k.tenant_id = d.tenant_id AND k.actor_id = d.actor_id AND k.operation = d.operation AND k.key = d.key
 	AND k.expires_at <= $1`
 

@@ -20,8 +20,8 @@ import (
 const (
 	// maxTries bounds how often a transaction runs when PostgreSQL asks for another try.
 	maxTries = 5
-	// commitTimeout bounds a COMMIT, which goes on when its caller has gone.
-	commitTimeout = 10 * time.Second
+	// CommitTimeout bounds a COMMIT, which goes on when its caller has gone.
+	CommitTimeout = 10 * time.Second
 )
 
 // Settings are the store's bounds on waiting; docs/settings argues their values.
@@ -117,7 +117,7 @@ func (s *Store) begin(ctx context.Context) (tx pgx.Tx, release func(), err error
 		return nil, nil, fmt.Errorf("begin: %w", err)
 	}
 	return tx, func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), CommitTimeout)
 		defer cancel()
 		_ = tx.Rollback(ctx) // after a commit there is nothing to roll back; a broken connection rolls back by itself
 		conn.Release()
@@ -127,7 +127,7 @@ func (s *Store) begin(ctx context.Context) (tx pgx.Tx, release func(), err error
 // commit commits even when the caller has gone, since a COMMIT that is cut short leaves nobody knowing. A definite
 // refusal by the server comes back as it is; when the answer is lost, so is the outcome.
 func commit(ctx context.Context, tx pgx.Tx) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), CommitTimeout)
 	defer cancel()
 	err := tx.Commit(ctx)
 	var refused *pgconn.PgError
