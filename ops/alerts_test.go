@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,7 +43,18 @@ func alerts(t *testing.T) (rules []rule) {
 	return rules
 }
 
-func still(v float64) func(time.Duration) float64   { return func(time.Duration) float64 { return v } }
+func still(v float64) func(time.Duration) float64 { return func(time.Duration) float64 { return v } }
+
+// appeared is a counter that showed up with n, five minutes ago.
+func appeared(n float64) func(time.Duration) float64 {
+	return func(since time.Duration) float64 {
+		if since < history-5*time.Minute {
+			return math.NaN() // not there
+		}
+		return n
+	}
+}
+
 func growing(v float64) func(time.Duration) float64 { return course(v, true) }
 
 // Metrics that count runs of something.
@@ -86,7 +98,11 @@ var troubles = map[string]func(*world) *world{
 	"OrdersProviderFailing": func(w *world) *world {
 		return w.with(calls, "call=charge,outcome=unknown", growing(100))
 	},
-	"OrdersOutboxGrowing": func(w *world) *world { return w.with(jobs, "state=retryable", growing(10)) },
+	"OrdersChargesDeclined": func(w *world) *world {
+		return w.with(calls, "call=charge,outcome=declined", growing(100))
+	},
+	"OrdersRefundsRefused": func(w *world) *world { return w.with(calls, "call=refund,outcome=declined", growing(0.1)) },
+	"OrdersOutboxGrowing":  func(w *world) *world { return w.with(jobs, "state=retryable", growing(10)) },
 	"OrdersWorkersStuck": func(w *world) *world {
 		return w.with(runs, "kind=charge-order", still(9)).with(runs, "kind=refund-charge", still(9))
 	},
@@ -139,6 +155,24 @@ func TestAlertsFireOnTheirTroubleOnly(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Ensure an alert on single events does not miss the first, which makes the series that it looks at.
+func TestAlertsFireOnTheFirstEvent(t *testing.T) {
+	t.Parallel()
+	first := map[string]func(*world) *world{
+		"OrdersBug": func(w *world) *world {
+			return w.with(requests, "code=internal_error,operation=place-order", appeared(1))
+		},
+		"OrdersRefundsRefused": func(w *world) *world {
+			return w.with(calls, "call=refund,outcome=declined", appeared(1))
+		},
+	}
+	for _, r := range alerts(t) {
+		if happen := first[r.Alert]; happen != nil && len(happen(healthy(t)).ask(t, r.Expr)) == 0 {
+			t.Errorf("%s misses the first event", r.Alert)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -209,8 +210,8 @@ func matches(l labels.Labels, all []*labels.Matcher) bool {
 func samples(s series, h *storage.SelectHints) (list []chunks.Sample) {
 	for since := time.Duration(0); since <= history; since += every {
 		at := end.Add(since - history).UnixMilli()
-		if at >= h.Start && at <= h.End {
-			list = append(list, sample{at, s.value(since)})
+		if v := s.value(since); at >= h.Start && at <= h.End && !math.IsNaN(v) {
+			list = append(list, sample{at, v})
 		}
 	}
 	return list

@@ -44,7 +44,7 @@ func openForOperators(t *testing.T, programs ...string) *operator {
 	o := &operator{shop: shop{Service: s, t: t, alice: s.As(t, "alice")}, server: server, dir: t.TempDir()}
 	o.env = map[string]string{
 		"PATH":         strings.Join([]string{server.BinDir(), filepath.Dir(testkit.Binary(t, "migrate")), os.Getenv("PATH")}, ":"),
-		"DATABASE_URL": service, "MIGRATE_DATABASE_URL": owner, "ADMIN_URL": server.URL("postgres"),
+		"DATABASE_URL": service, "MIGRATE_DATABASE_URL": owner, "ADMIN_URL": server.URL("orders"),
 		"API": s.URL, "SANDBOX": s.Env["STRIPE_BASE_URL"], "STRIPE_API_KEY": s.Env["STRIPE_API_KEY"],
 		"AUTH_JWKS_URL": s.Env["AUTH_JWKS_URL"], "TOKEN": o.alice.Token,
 	}

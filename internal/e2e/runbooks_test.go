@@ -1,20 +1,25 @@
 package e2e
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"example.com/orders/internal/sandbox"
 	"example.com/orders/internal/testkit"
 )
 
-// Ensure the commands of the overview run, and find a request's lines in the logs of the API and of the worker.
+// Ensure the overview finds a request's lines in the logs of the API and of the worker, and the session of another role that
+// holds what an order waits for, and ends it.
 func TestRunbookOverview(t *testing.T) {
 	t.Parallel()
 	o := openForOperators(t)
@@ -29,9 +34,14 @@ func TestRunbookOverview(t *testing.T) {
 	o.write("api.log", log.text())
 	o.write("worker.log", worker.Output())
 	o.work()
-	out := o.follow("README.md", nil, "40663c79f44045ff6added7d918156ab", placed.Header.Get("Request-Id"), "12345", "0")
+	culprit, _ := o.session(`BEGIN; SELECT FROM stock FOR UPDATE`)
+	waiting := placeLater(o.As(t, "alice"), "k2", testkit.OrderBody("pm_card_visa", shopSKU, "2"))
+	o.asAdmin(func() { o.awaitBlocked(1) })
+	out := o.follow("README.md", nil, "40663c79f44045ff6added7d918156ab", placed.Header.Get("Request-Id"), "12345", culprit)
 	require.Contains(t, out, "api.log:")
 	require.Contains(t, out, "worker.log:")
+	require.Contains(t, out, " "+culprit+" ")
+	requirePlaced(t, <-waiting)
 }
 
 // Ensure what the page on stuck payments tells to do settles an unresolved charge, which had been made, without another.
@@ -87,8 +97,11 @@ func TestRunbookGrowingKeyTable(t *testing.T) {
 	o.work()
 	awaitRun(t, o.Service, jobPurge)
 	expiredKeys(t, o.Service, 10)
-	out := o.follow("growing-key-table.md", nil)
+	old, end := o.session(`BEGIN; SELECT 1`) // which vacuum waits for, and old enough for the page to name it
+	out := o.follow("growing-key-table.md", nil, "interval '5 minutes'", "interval '0'")
 	require.Contains(t, out, "oldest_expired")
+	require.Contains(t, out, " "+old+" ")
+	end()
 	testkit.Eventually(t, "expired keys removed", func() bool { return o.Count(t, `idempotency_keys`) == 1 })
 }
 
@@ -113,6 +126,30 @@ func TestRunbookRotateSigningKeys(t *testing.T) {
 		require.Contains(t, out, "\n200\n", out)
 		require.Contains(t, out, "401\n", out)
 	}
+}
+
+// asAdmin makes the test look as the administrator, who sees what the sessions of other roles do.
+func (o *operator) asAdmin(look func()) {
+	o.t.Helper()
+	admin, err := pgxpool.New(o.t.Context(), o.env["ADMIN_URL"])
+	require.NoError(o.t, err)
+	defer admin.Close()
+	owner := o.DB
+	defer func() { o.DB = owner }()
+	o.DB = admin
+	look()
+}
+
+// session opens a session of the schema's owner, with a transaction, and returns the id of its process.
+func (o *operator) session(sql string) (pid string, end func()) {
+	o.t.Helper()
+	conn, err := pgx.Connect(o.t.Context(), o.env["MIGRATE_DATABASE_URL"])
+	require.NoError(o.t, err)
+	end = func() { _ = conn.Close(context.WithoutCancel(o.t.Context())) }
+	o.t.Cleanup(end)
+	_, err = conn.Exec(o.t.Context(), sql)
+	require.NoError(o.t, err)
+	return strconv.Itoa(int(conn.PgConn().PID())), end
 }
 
 func (o *operator) token(signedBy *sandbox.Server) string {
