@@ -67,6 +67,9 @@ func TestPaymentTransitions(t *testing.T) {
 // paymentMay states the payment's machine once more, apart from the code: what has no known outcome may get one, once,
 // and nothing becomes pending again.
 func paymentMay(from, to domain.PaymentStatus) bool {
+	if to == domain.PaymentCanceled {
+		return from == domain.PaymentPending // of an unresolved one somebody has asked
+	}
 	open := from == domain.PaymentPending || from == domain.PaymentUnresolved
 	return open && to != domain.PaymentPending
 }

@@ -40,11 +40,12 @@ func (s OrderStatus) allows(a Action) error {
 }
 
 // paymentTransitions is the state machine of a payment: which states may follow each. An unresolved payment is one
-// whose outcome nobody knows yet, so everything that can follow a pending one can follow it too.
+// whose outcome nobody knows yet, so what the provider can say of a pending one it can say of it too; it is never canceled,
+// since somebody has asked for the charge.
 func paymentTransitions() map[PaymentStatus][]PaymentStatus {
 	return map[PaymentStatus][]PaymentStatus{
 		PaymentPending:    {PaymentSucceeded, PaymentFailed, PaymentUnresolved, PaymentCanceled},
-		PaymentUnresolved: {PaymentSucceeded, PaymentFailed, PaymentUnresolved, PaymentCanceled},
+		PaymentUnresolved: {PaymentSucceeded, PaymentFailed, PaymentUnresolved},
 		PaymentSucceeded:  {},
 		PaymentFailed:     {},
 		PaymentCanceled:   {},

@@ -170,7 +170,7 @@ func actorFrom(t jwt.Token) (app.Actor, error) {
 
 // storable refuses names that are empty, too long or not to be stored.
 func storable(name string) error {
-	if name == "" || len(name) > claimMost || strings.ContainsRune(name, 0) || !isText(name) {
+	if name == "" || len(name) > claimMost || !isText(name) {
 		return errors.New("subject or tenant is not a name")
 	}
 	return nil

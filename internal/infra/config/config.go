@@ -60,7 +60,7 @@ func LoadAPI(lookup Lookup) (API, error) {
 		OpsAddr:         r.address("OPS_ADDR", "127.0.0.1:8081"),
 		AuthIssuer:      r.required("AUTH_ISSUER"),
 		AuthAudience:    r.required("AUTH_AUDIENCE"),
-		AuthJWKSURL:     r.webURL("AUTH_JWKS_URL", "", false),
+		AuthJWKSURL:     r.webURL("AUTH_JWKS_URL", false),
 		KeyWait:         r.duration("IDEMPOTENCY_KEY_WAIT", 10*time.Second, 0, time.Minute),
 		RequestTimeout:  r.duration("REQUEST_TIMEOUT", 30*time.Second, time.Second, 5*time.Minute),
 		ShutdownTimeout: r.duration("SHUTDOWN_TIMEOUT", 20*time.Second, time.Second, 10*time.Minute),
@@ -88,7 +88,7 @@ func LoadWorker(lookup Lookup) (Worker, error) {
 		JobTimeout:      r.duration("JOB_TIMEOUT", 30*time.Second, time.Second, 10*time.Minute),
 		JobRescueAfter:  r.duration("JOB_RESCUE_AFTER", time.Minute, 2*time.Second, time.Hour),
 		StripeKey:       r.required("STRIPE_API_KEY"),
-		StripeURL:       r.webURL("STRIPE_BASE_URL", "", true),
+		StripeURL:       r.webURL("STRIPE_BASE_URL", true),
 		ProviderTimeout: r.duration("PROVIDER_TIMEOUT", 20*time.Second, 100*time.Millisecond, 5*time.Minute),
 		// The provider keeps keys for 24 h; the horizon must end before that, with room for clocks and queues.
 		ChargeHorizon:   r.duration("PAYMENT_RETRY_HORIZON", 20*time.Hour, time.Second, 23*time.Hour),

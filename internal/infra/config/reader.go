@@ -96,8 +96,8 @@ func (r *reader) address(name, fallback string) string {
 }
 
 // webURL reads an absolute http or https URL, or nothing where it is optional.
-func (r *reader) webURL(name, fallback string, optional bool) string {
-	v := r.text(name, fallback)
+func (r *reader) webURL(name string, optional bool) string {
+	v := r.text(name, "")
 	if v == "" && optional {
 		return v
 	}
