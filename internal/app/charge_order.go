@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -79,6 +80,8 @@ func (s *Service) askForCharge(ctx context.Context, p domain.PaymentState) (reco
 	if late {
 		found, ok, err := s.gateway.FindCharge(ctx, ref)
 		switch {
+		case errors.Is(err, ErrProviderPaused):
+			return nil, err
 		case err != nil:
 			return s.recordUnresolved, nil // the record says that nobody could tell
 		case ok:
@@ -89,7 +92,7 @@ func (s *Service) askForCharge(ctx context.Context, p domain.PaymentState) (reco
 	switch {
 	case err == nil:
 		return s.recordAnswer(answer), nil
-	case late:
+	case late && !errors.Is(err, ErrProviderPaused):
 		return s.recordUnresolved, nil
 	default:
 		return nil, err

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 
 	"github.com/google/uuid"
 
@@ -19,6 +20,9 @@ type PaymentGateway interface {
 	// FindRefund looks a refund up without making one. False: the provider has none.
 	FindRefund(ctx context.Context, r RefundRequest) (RefundAnswer, bool, error)
 }
+
+// ErrProviderPaused says that the provider fails and has therefore not been asked: nothing can have happened.
+var ErrProviderPaused = errors.New("the provider is failing and was not asked")
 
 // ChargeRequest is one charge; equal in every attempt, as is the provider key that the gateway derives from Ref.
 type ChargeRequest struct {

@@ -43,6 +43,12 @@ func StartWorker(ctx context.Context, c config.Worker, t *telemetry.Telemetry, l
 		pool.Close()
 		return nil, err
 	}
+	// River has nothing to work on without its tables, so unlike the API the worker cannot start and be unready.
+	if err := ready.awaitSchema(ctx, c.Database.ConnectTimeout); err != nil {
+		ready.pool.Close()
+		pool.Close()
+		return nil, fmt.Errorf("%s: %w", c.Database.Variable, err)
+	}
 	w := &Worker{pool: pool, ready: ready}
 	w.stopping, w.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := w.start(ctx, c, t, log); err != nil {
@@ -59,11 +65,11 @@ func (w *Worker) start(ctx context.Context, c config.Worker, t *telemetry.Teleme
 	if err != nil {
 		return err
 	}
-	gateway := telemetry.ObserveGateway(stripegateway.New(stripegateway.Config{
+	gateway := stripegateway.Guard(telemetry.ObserveGateway(stripegateway.New(stripegateway.Config{
 		APIKey: c.StripeKey, BaseURL: c.StripeURL, Timeout: c.ProviderTimeout,
 		Transport: otelhttp.NewTransport(http.DefaultTransport, otelhttp.WithTracerProvider(t.Traces),
 			otelhttp.WithMeterProvider(noop.NewMeterProvider()), otelhttp.WithPropagators(t.Propagator())),
-	}), t.Metrics, log)
+	}), t.Metrics, log))
 	store := postgres.NewStore(w.pool, enqueuer.In, storeSettings(c.Database, 0), t.Metrics, t.Traces)
 	service := app.New(store, postgres.NewReader(store), gateway, app.Settings{
 		ChargeHorizon: c.ChargeHorizon, ProviderTimeout: c.ProviderTimeout,

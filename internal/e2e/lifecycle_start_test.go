@@ -114,8 +114,35 @@ func TestLifecycleStartRefusesABadSetting(t *testing.T) {
 	for _, c := range []struct{ command, variable, value string }{
 		{"api", "IDEMPOTENCY_KEY_RETENTION", "1h"}, // shorter than the time in which callers retry
 		{"worker", "JOB_TIMEOUT", "soon"},
+		{"api", "OTEL_EXPORTER_OTLP_ENDPOINT", "127.0.0.1:4318"}, // no scheme: the exporter would take its default
+		{"worker", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "collector"},
+		{"worker", "OTEL_RESOURCE_ATTRIBUTES", "a=b,c"},
 	} {
 		output := testkit.Refused(t, c.command, changed(s.Env, c.variable, c.value))
 		oneLine(t, output, c.variable, password(t, s.DatabaseURL))
 	}
+}
+
+// Ensure a worker whose schema is not there yet waits for it, and gives up with one line that says what to do.
+func TestLifecycleWorkerWaitsForItsSchema(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	s.exec(`CREATE TABLE test_kept AS SELECT * FROM goose_db_version ORDER BY id DESC LIMIT 1`)
+	s.exec(`DELETE FROM goose_db_version WHERE id IN (SELECT id FROM test_kept)`)
+	output := testkit.Refused(t, "worker", changed(s.Env, "DB_CONNECT_TIMEOUT", "1s"))
+	oneLine(t, output, "DATABASE_URL", password(t, s.DatabaseURL))
+	require.Contains(t, output, "migrate up")
+
+	migrated := make(chan struct{})
+	go func() {
+		defer close(migrated)
+		testkit.Eventually(t, "a worker that looks", func() bool {
+			return s.Count(t, `pg_stat_activity WHERE datname = current_database() AND application_name = 'orders-worker-readyz'`) > 0
+		})
+		s.exec(`INSERT INTO goose_db_version SELECT * FROM test_kept`)
+	}()
+	worker := testkit.Process(t, "worker", s.Env)
+	<-migrated
+	s.placePaid("pm_card_visa")
+	worker.Stop()
 }

@@ -56,6 +56,20 @@ func TestLifecycleStopFinishesRequests(t *testing.T) {
 	requireStored(t, s.Service, 1)
 }
 
+// Ensure a collector of traces that takes none keeps no process from stopping in time and without an error.
+func TestLifecycleStopWithoutACollector(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, "SHUTDOWN_TIMEOUT", "5m")
+	collector, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts, nobody answers
+	require.NoError(t, err)
+	t.Cleanup(func() { collector.Close() })
+	s.Env["OTEL_EXPORTER_OTLP_ENDPOINT"] = "http://" + collector.Addr().String()
+	api, worker := s.startProcess(), testkit.Process(t, "worker", s.Env)
+	s.placePaid("pm_card_visa")
+	worker.Stop()
+	api.Stop()
+}
+
 // Ensure an API whose request does not end stops all the same within its bound, that it says so, and that the request
 // has left nothing.
 func TestLifecycleStopIsBounded(t *testing.T) {

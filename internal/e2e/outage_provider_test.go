@@ -5,8 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"example.com/orders/internal/sandbox"
 	"example.com/orders/internal/testkit"
 )
 
@@ -22,7 +24,7 @@ func TestOutageProviderGone(t *testing.T) {
 	startIdleWorker(t, s.Service)
 	orders := []string{s.place("pm_card_visa"), s.place("pm_card_visa"), s.place("pm_card_visa")}
 	for _, order := range orders {
-		s.awaitJob("charge-order", order, `cardinality(errors) >= 4`)
+		s.awaitJob("charge-order", order, `cardinality(errors) >= 3`)
 		s.requireBackoff(order)
 		require.Equal(t, "pending", s.payment(order).Text("status"))
 	}
@@ -35,7 +37,7 @@ func TestOutageProviderGone(t *testing.T) {
 			require.Equal(t, "again", l["outcome"])
 		}
 	}
-	require.GreaterOrEqual(t, attempts, 4*len(orders))
+	require.GreaterOrEqual(t, attempts, 3*len(orders))
 	require.LessOrEqual(t, len(lines), attempts+5, "lines beside those of the attempts:\n%s", log.text())
 	provider.mend()
 	for _, order := range orders {
@@ -45,6 +47,32 @@ func TestOutageProviderGone(t *testing.T) {
 	require.Positive(t, scrape(t, s.Metrics["worker"]).value(
 		"orders_provider_call_duration_seconds", "call", "charge", "outcome", "unknown"))
 	requireNoLeak(t, s.Service, "worker")
+}
+
+// Ensure a backlog does not hammer a failing provider, nor fill the log: after some failures in a row the worker asks it now
+// and then only, and when it answers again everything is charged, once.
+func TestOutageProviderIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	const orders, most = 40, 35 // calls: ten, those at work beside them, and one every five seconds of a slow machine
+	s := openShop(t, rarely()...)
+	s.Product(t, "MUG-001", 100, orders)
+	s.faults(fault("charge", sandbox.FaultRateLimit429, 0))
+	log := keepJournal(s.Service)
+	for range orders {
+		s.alice.Place(uuid.NewString(), testkit.OrderBody("pm_card_visa", "MUG-001", "1"))
+	}
+	s.StartWorker(t)
+	testkit.Eventually(t, "two runs of every job", func() bool {
+		return s.Count(t, `river_job WHERE kind = 'charge-order' AND cardinality(errors) >= 2`) == orders
+	})
+	require.LessOrEqual(t, len(s.Sandbox.Attempts()), most)
+	require.LessOrEqual(t, len(linesWith(linesOf(t, log.text()), "job")), most+10)
+	s.Sandbox.ClearFaults()
+	testkit.Eventually(t, "all orders paid", func() bool {
+		s.exec(`UPDATE river_job SET scheduled_at = now() WHERE kind = 'charge-order' AND state = 'retryable'`)
+		return s.Count(t, `payments WHERE status = 'succeeded'`) == orders
+	})
+	require.Len(t, s.Sandbox.Ledger().Charges, orders)
 }
 
 // requireBackoff checks that the n-th attempt that failed was followed by a pause of at least half of 2^(n-1) seconds.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/orders/internal/sandbox"
 	"example.com/orders/internal/testkit"
 )
 
@@ -111,6 +112,21 @@ func TestPurgeIsNotStarvedByRestarts(t *testing.T) {
 	day := 24 * time.Hour
 	periods := 1 + int(time.Now().Truncate(day).Sub(began.Truncate(day))/day) // midnight may pass
 	require.LessOrEqual(t, s.Count(t, `river_job WHERE kind = $1`, jobPurge), periods)
+}
+
+// Ensure the purge gets its turn while charges take every place of the worker, as in an outage of the provider they do.
+func TestPurgeIsNotStarvedByCharges(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, rarely("WORKER_CONCURRENCY", "1")...)
+	startIdleWorker(t, s.Service)
+	s.faults(fault("charge", sandbox.FaultHold, 0))
+	s.place("pm_card_visa")
+	s.held(1)
+	expiredKeys(t, s.Service, 5)
+	s.exec(`INSERT INTO river_job (kind, queue, args, max_attempts)
+		SELECT kind, queue, args, max_attempts FROM river_job WHERE kind = $1`, jobPurge) // one more of the periodic kind
+	testkit.Eventually(t, "purged", func() bool { return s.Count(t, expiredRecords) == 0 })
+	s.Sandbox.ClearFaults()
 }
 
 // Ensure 200,000 expired keys are purged by two workers while orders are placed and replayed, and while expired keys

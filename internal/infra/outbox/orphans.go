@@ -31,8 +31,14 @@ WHERE NOT EXISTS (
 )
 ORDER BY since LIMIT $2`
 
+// oneAtATime makes a run wait for the one at work, and then see what that one has enqueued.
+const oneAtATime = `SELECT pg_advisory_xact_lock(hashtextextended('reconcile-payments', 0))`
+
 // Orphans implements app.Outbox.
 func (t transaction) Orphans(ctx context.Context, before time.Time, limit int) ([]app.Orphan, error) {
+	if _, err := t.tx.Exec(ctx, oneAtATime); err != nil {
+		return nil, fmt.Errorf("wait for another run: %w", err)
+	}
 	rows, _ := t.tx.Query(ctx, orphans, before, limit)
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (o app.Orphan, err error) {
 		var refund *uuid.UUID

@@ -41,7 +41,9 @@ func (reconcilePaymentsArgs) Kind() string { return "reconcile-payments" }
 func every(interval time.Duration, args river.JobArgs) *river.PeriodicJob {
 	return river.NewPeriodicJob(river.PeriodicInterval(interval),
 		func() (river.JobArgs, *river.InsertOpts) {
-			return args, &river.InsertOpts{MaxAttempts: 3, UniqueOpts: river.UniqueOpts{ByPeriod: interval}}
+			return args, &river.InsertOpts{
+				Queue: maintenance, MaxAttempts: 3, UniqueOpts: river.UniqueOpts{ByPeriod: interval},
+			}
 		},
 		&river.PeriodicJobOpts{RunOnStart: true})
 }

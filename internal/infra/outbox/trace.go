@@ -10,6 +10,8 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
 	"go.opentelemetry.io/otel/propagation"
+
+	"example.com/orders/internal/app"
 )
 
 // continueTrace makes the run of a job a part of the trace of the request that enqueued it, so that one trace tells
@@ -41,6 +43,7 @@ type observeJobs struct {
 	river.MiddlewareDefaults
 	observer Observer
 	log      *slog.Logger
+	paused   *slog.Logger // for runs that did not ask a failing provider: one line stands for many
 }
 
 // Work implements rivertype.WorkerMiddleware.
@@ -57,7 +60,11 @@ func (m *observeJobs) Work(ctx context.Context, job *rivertype.JobRow, next func
 		if err != nil {
 			line = append(line, slog.String("error", err.Error()))
 		}
-		m.log.LogAttrs(ctx, levelOf(outcome), "job", line...)
+		log := m.log
+		if errors.Is(err, app.ErrProviderPaused) {
+			log = m.paused
+		}
+		log.LogAttrs(ctx, levelOf(outcome), "job", line...)
 	}()
 	err = next(ctx)
 	outcome = outcomeOf(err)

@@ -26,6 +26,9 @@ const (
 	// Attempts at an unknown outcome come after 1 s, 2 s, 4 s, …, at most retryMost apart.
 	retryFirst = time.Second
 	retryMost  = 10 * time.Minute
+	// maintenance is the queue of the periodic jobs: behind the charges of a long outage they would not get their turn.
+	maintenance = "maintenance"
+	maintainers = 2
 	// quietFor is how long River's log does not repeat itself: without a database it would every second.
 	quietFor = 10 * time.Second
 )
@@ -63,16 +66,20 @@ func NewWorker(
 	river.AddWorker(workers, &purgeKeys{store: keys, config: c.Purge, stopping: c.Stopping, observer: o, log: log})
 	river.AddWorker(workers, &reconcilePayments{service: service, txOf: txOf, config: c.Reconcile, observer: o, log: log})
 	client, err := river.NewClient(riverpgxv5.New(pool), &river.Config{
-		Logger:               telemetry.Quiet(log, slog.LevelWarn, quietFor),
-		Workers:              workers,
-		Queues:               map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: c.MaxWorkers}},
+		Logger:  telemetry.Quiet(log, slog.LevelWarn, quietFor),
+		Workers: workers,
+		Queues: map[string]river.QueueConfig{
+			river.QueueDefault: {MaxWorkers: c.MaxWorkers}, maintenance: {MaxWorkers: maintainers},
+		},
 		JobTimeout:           c.JobTimeout,
 		RescueStuckJobsAfter: c.RescueAfter,
 		SoftStopTimeout:      c.StopTimeout,
 		RetryPolicy:          backoff{rescueAfter: c.RescueAfter},
 		PollOnly:             c.PollOnly,
 		ReindexerIndexNames:  []string{}, // none: only the owner may, see docs/operations/roles.md
-		Middleware:           []rivertype.Middleware{&observeJobs{observer: o, log: log}},
+		Middleware: []rivertype.Middleware{&observeJobs{
+			observer: o, log: log, paused: telemetry.Quiet(log, slog.LevelWarn, quietFor),
+		}},
 		// Plugins run around the middleware, the first one outermost: the trace is continued before any span begins.
 		Plugins: append([]rivertype.Plugin{&continueTrace{}}, plugins...),
 		PeriodicJobs: []*river.PeriodicJob{
