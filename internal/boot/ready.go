@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.opentelemetry.io/otel/trace/noop"
@@ -12,6 +13,8 @@ import (
 	"example.com/orders/internal/infra/postgres"
 	"example.com/orders/migrations"
 )
+
+var errPending = errors.New("migrations are pending")
 
 // readiness asks the database over a connection of its own. With one of the pool's, a row that many requests wait for
 // would make every replica unready at once, although all other requests could be served.
@@ -26,6 +29,25 @@ func openReadiness(ctx context.Context, c config.Database, application string) (
 	return &readiness{pool}, nil
 }
 
+// awaitSchema waits, for at most limit, until the migrations that this binary needs have run, as they may be running now.
+func (r *readiness) awaitSchema(ctx context.Context, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		err := r.database(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("%w (waited for %s; `migrate up` runs them)", errPending, limit)
+		}
+	}
+}
+
 // database asks for an answering database with the schema that this binary was made for.
 func (r *readiness) database(ctx context.Context) error {
 	pending, err := migrations.Pending(ctx, r.pool)
@@ -33,7 +55,7 @@ func (r *readiness) database(ctx context.Context) error {
 		return fmt.Errorf("database: %w", err)
 	}
 	if pending {
-		return errors.New("migrations are pending")
+		return errPending
 	}
 	return nil
 }

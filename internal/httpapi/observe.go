@@ -39,6 +39,9 @@ func recordOf(ctx context.Context) *record {
 	return &record{}
 }
 
+// methodMost is how much of a method the log shows, in bytes: it is the caller's text.
+const methodMost = 16
+
 // observe tells the observer and the log of each request: its operation and outcome, never its content.
 func observe(o Observer, log *slog.Logger) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
@@ -54,7 +57,7 @@ func observe(o Observer, log *slog.Logger) func(http.Handler) http.Handler {
 			nameSpan(ctx, seen)
 			o.Request(ctx, seen.operation, seen.code, seen.replayed, took)
 			log.LogAttrs(ctx, slog.LevelInfo, "request",
-				slog.String("operation", seen.operation), slog.String("method", r.Method), slog.Int("status", seen.status),
+				slog.String("operation", seen.operation), slog.String("method", clip(r.Method, methodMost)), slog.Int("status", seen.status),
 				slog.String("code", seen.code), slog.Bool("replayed", seen.replayed), slog.Duration("took", took))
 		})
 	}

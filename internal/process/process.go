@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"go.opentelemetry.io/otel"
 
@@ -25,7 +26,9 @@ func Main(service string, run Run) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // hands a second signal back to its default
 	log := telemetry.NewLog(os.Stderr, service)
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("telemetry", "error", err) })) // else it prints
+	// Else it prints. A collector that is away fails with every batch of spans.
+	quiet := telemetry.Quiet(log, slog.LevelWarn, time.Minute)
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { quiet.Warn("telemetry", "error", err) }))
 	if err := run(ctx, os.LookupEnv, log); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -49,6 +49,7 @@ func Open(
 
 // await pings until the database answers.
 func await(ctx context.Context, pool *pgxpool.Pool, limit time.Duration) error {
+	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
@@ -57,7 +58,8 @@ func await(ctx context.Context, pool *pgxpool.Pool, limit time.Duration) error {
 			return nil
 		}
 		if pause(ctx, jitter(wait)) != nil {
-			return fmt.Errorf("no answer from the database within %s: %s", limit, strings.Join(strings.Fields(err.Error()), " "))
+			return fmt.Errorf("no answer from the database within %s: %s",
+				time.Since(began).Round(100*time.Millisecond), strings.Join(strings.Fields(err.Error()), " "))
 		}
 	}
 }

@@ -7,11 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/propagation"
@@ -35,13 +38,17 @@ type Telemetry struct {
 func Start(ctx context.Context, service string, processors ...trace.SpanProcessor) (*Telemetry, error) {
 	described, err := resource.New(ctx, resource.WithAttributes(semconv.ServiceName(service)), resource.WithFromEnv())
 	if err != nil {
-		return nil, fmt.Errorf("telemetry resource: %w", err)
+		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
 	options := []trace.TracerProviderOption{trace.WithResource(described)}
 	for _, p := range processors {
 		options = append(options, trace.WithSpanProcessor(p))
 	}
-	if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != "" {
+	export, err := wanted("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+	if err != nil {
+		return nil, err
+	}
+	if export {
 		exporter, err := otlptracehttp.New(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
@@ -61,6 +68,19 @@ func Start(ctx context.Context, service string, processors ...trace.SpanProcesso
 	return t, nil
 }
 
+// wanted tells whether one of the variables names a collector. The exporter itself would take a value that is no URL for its
+// default and say nothing.
+func wanted(variables ...string) (yes bool, err error) {
+	for _, name := range variables {
+		v := os.Getenv(name)
+		if u, err := url.Parse(v); v != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+			return false, fmt.Errorf("%s must be an http or https URL; it is %q", name, v)
+		}
+		yes = yes || v != ""
+	}
+	return yes, nil
+}
+
 // Handler serves the metrics in Prometheus' format.
 func (t *Telemetry) Handler() http.Handler {
 	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{})
@@ -69,7 +89,16 @@ func (t *Telemetry) Handler() http.Handler {
 // Propagator is how a trace crosses a process: W3C Trace Context.
 func (t *Telemetry) Propagator() propagation.TextMapPropagator { return propagation.TraceContext{} }
 
-// Stop sends what is still to be sent.
+// stopWait bounds how long a stop waits for a collector.
+const stopWait = 2 * time.Second
+
+// Stop sends what is still to be sent. A collector that does not take it is reported where all its failures are, to
+// OpenTelemetry's error handler: the process has done its work.
 func (t *Telemetry) Stop(ctx context.Context) error {
-	return errors.Join(t.Traces.Shutdown(ctx), t.Meters.Shutdown(ctx))
+	ctx, cancel := context.WithTimeout(ctx, stopWait)
+	defer cancel()
+	if err := errors.Join(t.Traces.Shutdown(ctx), t.Meters.Shutdown(ctx)); err != nil {
+		otel.Handle(fmt.Errorf("last spans: %w", err))
+	}
+	return nil
 }
