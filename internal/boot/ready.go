@@ -14,7 +14,7 @@ import (
 	"example.com/orders/migrations"
 )
 
-var errPending = errors.New("migrations are pending")
+var errPending = errors.New("migrations are pending: run `migrate up`")
 
 // readiness asks the database over a connection of its own. With one of the pool's, a row that many requests wait for
 // would make every replica unready at once, although all other requests could be served.
@@ -35,15 +35,19 @@ func (r *readiness) awaitSchema(ctx context.Context, limit time.Duration) error 
 	defer cancel()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
+	var last error
 	for {
 		err := r.database(ctx)
 		if err == nil {
 			return nil
 		}
+		if ctx.Err() == nil || last == nil {
+			last = err
+		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("%w (waited for %s; `migrate up` runs them)", errPending, limit)
+			return fmt.Errorf("not ready within %s: %w", limit, last)
 		}
 	}
 }
