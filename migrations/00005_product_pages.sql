@@ -3,6 +3,7 @@
 -- +goose NO TRANSACTION
 -- +goose Up
 SET lock_timeout = '10min';
+DROP INDEX CONCURRENTLY IF EXISTS products_tenant_id_sku_bytes_idx; -- an invalid one, of a run that was killed
 CREATE INDEX CONCURRENTLY products_tenant_id_sku_bytes_idx ON products (tenant_id, sku COLLATE "C");
 RESET lock_timeout;
 

@@ -1,9 +1,11 @@
 package migrations
 
 import (
+	"context"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
@@ -86,4 +88,43 @@ func requirePending(t testing.TB, pool *pgxpool.Pool, want bool) {
 	pending, err := Pending(t.Context(), pool)
 	require.NoError(t, err)
 	require.Equal(t, want, pending)
+}
+
+// Ensure a process that was killed while it built an index, which leaves an invalid one behind, does not keep the next from
+// building it.
+func TestAKilledIndexIsBuiltAgain(t *testing.T) {
+	t.Parallel()
+	pool := empty(t)
+	require.NoError(t, Up(t.Context(), pool))
+	exec := func(sql string) {
+		_, err := pool.Exec(t.Context(), sql)
+		require.NoError(t, err)
+	}
+	exec(`DROP INDEX products_tenant_id_sku_bytes_idx`)
+	exec(`DELETE FROM goose_db_version WHERE version_id = 5`)
+	valid := `SELECT indisvalid::text FROM pg_index WHERE indexrelid = to_regclass('products_tenant_id_sku_bytes_idx')`
+
+	old, err := pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	require.NoError(t, err)
+	_, err = old.Exec(t.Context(), `SELECT count(*) FROM products`) // the build waits for this snapshot
+	require.NoError(t, err)
+	ctx, kill := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- Up(ctx, pool) }()
+	building := func(n int) {
+		require.Eventually(t, func() bool {
+			return len(texts(t, pool, `SELECT phase FROM pg_stat_progress_create_index
+				WHERE datname = current_database() AND phase LIKE 'waiting%'`)) == n
+		}, time.Minute, 10*time.Millisecond)
+	}
+	building(1)
+	kill()
+	require.Error(t, <-done)
+	building(0)
+	require.NoError(t, old.Rollback(t.Context()))
+	require.Equal(t, []string{"false"}, texts(t, pool, valid))
+
+	require.NoError(t, Up(t.Context(), pool))
+	require.Equal(t, []string{"true"}, texts(t, pool, valid))
+	requirePending(t, pool, false)
 }
