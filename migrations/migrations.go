@@ -49,9 +49,9 @@ func UpDB(ctx context.Context, db *sql.DB) error {
 }
 
 func provider(db *sql.DB) (*goose.Provider, error) {
-	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, lockTries))
+	locker, err := sessionLocker()
 	if err != nil {
-		return nil, fmt.Errorf("migration lock: %w", err)
+		return nil, err
 	}
 	p, err := goose.NewProvider(goose.DialectPostgres, db, files,
 		goose.WithSessionLocker(locker),
@@ -65,6 +65,15 @@ func provider(db *sql.DB) (*goose.Provider, error) {
 		return nil, fmt.Errorf("read migrations: %w", err)
 	}
 	return p, nil
+}
+
+// sessionLocker takes the lock of the migrations, which PostgreSQL gives to one session at a time.
+func sessionLocker() (lock.SessionLocker, error) {
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, lockTries))
+	if err != nil {
+		return nil, fmt.Errorf("migration lock: %w", err)
+	}
+	return locker, nil
 }
 
 func riverTables(d rivermigrate.Direction, target int) func(context.Context, *sql.DB) error {

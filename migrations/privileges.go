@@ -4,9 +4,8 @@ import (
 	"context"
 	"database/sql"
 	_ "embed"
+	"errors"
 	"fmt"
-
-	"github.com/pressly/goose/v3/lock"
 )
 
 //go:embed privileges.sql
@@ -26,18 +25,28 @@ func grant(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// locked runs statements in a transaction that holds the lock of the migrations: PostgreSQL refuses to change the
-// privileges of one table twice at once.
-func locked(ctx context.Context, db *sql.DB, statements string) error {
-	tx, err := db.BeginTx(ctx, nil)
+// locked runs statements in a transaction while it holds the lock of the migrations: PostgreSQL refuses to change the
+// privileges of one table twice at once. The lock is asked for again and again, not waited for: a statement that waits has a
+// snapshot, for which a CREATE INDEX CONCURRENTLY of the lock's holder would wait in its turn.
+func locked(ctx context.Context, db *sql.DB, statements string) (err error) {
+	locker, err := sessionLocker()
 	if err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock($1)`, lock.DefaultLockID)
-	if err == nil {
-		_, err = tx.ExecContext(ctx, statements)
-	}
+	conn, err := db.Conn(ctx)
 	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	if err := locker.SessionLock(ctx, conn); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, locker.SessionUnlock(context.WithoutCancel(ctx), conn)) }()
+	tx, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if _, err = tx.ExecContext(ctx, statements); err != nil {
 		_ = tx.Rollback() // where that fails the connection is gone, and the transaction with it
 		return err
 	}

@@ -50,7 +50,7 @@ func run(ctx context.Context, lookup config.Lookup, log *slog.Logger) error {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return errors.New("stopped by a signal; what was at work was undone, and the next up goes on from there")
+		return errors.New("stopped by a signal; the next up goes on from there")
 	case limited.Err() != nil:
 		return fmt.Errorf("MIGRATE_TIMEOUT: not done within %s: %w", c.Timeout, err)
 	default:

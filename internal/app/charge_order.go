@@ -54,6 +54,12 @@ func (s *Service) beginCharge(ctx context.Context, ref OrderRef, done Completion
 			}
 			return done(ctx, tx)
 		}
+		if state.AttemptedAt.IsZero() {
+			// Not noted as asked for while nobody asks: a cancellation meanwhile must not lead to a charge.
+			if err := s.gateway.ChargePaused(); err != nil {
+				return err
+			}
+		}
 		if payment.Attempt(s.now()) {
 			if err := tx.Payments().Save(ctx, payment); err != nil {
 				return err

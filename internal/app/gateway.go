@@ -13,6 +13,8 @@ import (
 // with the same key may be made again, within the horizon in which the provider keeps keys. A definite answer, be it
 // a decline, is never an error.
 type PaymentGateway interface {
+	// ChargePaused is ErrProviderPaused while Charge would answer so. It asks nobody.
+	ChargePaused() error
 	Charge(ctx context.Context, r ChargeRequest) (ChargeAnswer, error)
 	// FindCharge looks an order's charge up without making one. False: the provider has none.
 	FindCharge(ctx context.Context, ref OrderRef) (ChargeAnswer, bool, error)

@@ -20,6 +20,8 @@ func (p *slowProvider) call(ctx context.Context) error {
 	return errors.New("no answer")
 }
 
+func (p *slowProvider) ChargePaused() error { return nil }
+
 func (p *slowProvider) Charge(ctx context.Context, _ ChargeRequest) (ChargeAnswer, error) {
 	return ChargeAnswer{}, p.call(ctx)
 }

@@ -39,7 +39,7 @@ func StartAPI(ctx context.Context, c config.API, t *telemetry.Telemetry, log *sl
 	if err != nil {
 		return nil, err
 	}
-	ready, err := openReadiness(ctx, c.Database, "orders-api")
+	ready, err := openReadiness(ctx, c.Database, "orders-api", pool)
 	if err != nil {
 		pool.Close()
 		return nil, err

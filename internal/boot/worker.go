@@ -38,7 +38,7 @@ func StartWorker(ctx context.Context, c config.Worker, t *telemetry.Telemetry, l
 	if err != nil {
 		return nil, err
 	}
-	ready, err := openReadiness(ctx, c.Database, "orders-worker")
+	ready, err := openReadiness(ctx, c.Database, "orders-worker", pool)
 	if err != nil {
 		pool.Close()
 		return nil, err

@@ -1,9 +1,11 @@
 package e2e
 
 import (
+	"context"
 	"net/http"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"example.com/orders/internal/testkit"
@@ -38,6 +40,27 @@ func TestLifecycleReadyWhileThePoolIsBusy(t *testing.T) {
 	require.Equal(t, http.StatusOK, asks(p, "/readyz"))
 	held.Commit()
 	requirePlaced(t, <-waiting)
+	p.Stop()
+}
+
+// Ensure an API that cannot have a connection for /readyz, because the role has all that it may, is ready as long as it serves.
+func TestLifecycleReadyWithoutAConnectionToSpare(t *testing.T) {
+	t.Parallel()
+	o := openForOperators(t)
+	o.StopAPI(t)
+	p := testkit.Process(t, "api", changed(o.Env, "DB_MAX_CONNS", "1"))
+	require.Equal(t, http.StatusOK, asks(p, "/readyz"))
+	o.sh(`psql -q "$ADMIN_URL" -c "ALTER ROLE orders_service CONNECTION LIMIT 2" -c "SELECT pg_terminate_backend(pid)
+		FROM pg_stat_activity WHERE application_name = 'orders-api-readyz'"`)
+	var taken *pgx.Conn
+	testkit.Eventually(t, "place of the connection for /readyz", func() (ok bool) {
+		var err error
+		taken, err = pgx.Connect(t.Context(), o.env["DATABASE_URL"])
+		return err == nil
+	})
+	t.Cleanup(func() { _ = taken.Close(context.WithoutCancel(t.Context())) })
+	awaitReady(t, p, http.StatusOK) // the first answer may be that of the connection that was ended
+	require.NoError(t, taken.Close(t.Context()))
 	p.Stop()
 }
 

@@ -23,6 +23,9 @@ const (
 	// snooze is the pause of a job that does not find its order: it was restored from a backup, or moved, and may yet
 	// come. Snoozing spends no attempt.
 	snooze = 30 * time.Second
+	// A job that has not asked because the provider fails comes back after this, spread so that not all come at once.
+	pausedFirst = 5 * time.Second
+	pausedMost  = 20 * time.Second
 	// Attempts at an unknown outcome come after 1 s, 2 s, 4 s, …, at most retryMost apart.
 	retryFirst = time.Second
 	retryMost  = 10 * time.Minute
@@ -145,12 +148,17 @@ func known(schema int) error {
 	return nil
 }
 
-// verdict turns a use case's error into River's: snooze where the order is not there, else try again.
+// verdict turns a use case's error into River's: snooze where the order is not there, or where a failing provider was not
+// asked, which is no attempt and must not lengthen the pause before the next; else try again.
 func verdict(err error) error {
-	if errors.Is(err, app.ErrNotFound) {
+	switch {
+	case errors.Is(err, app.ErrNotFound):
 		return river.JobSnooze(snooze)
+	case errors.Is(err, app.ErrProviderPaused):
+		return fmt.Errorf("%w: %w", err, river.JobSnooze(pausedFirst+rand.N(pausedMost-pausedFirst)))
+	default:
+		return err
 	}
-	return err
 }
 
 // completion completes the job in the transaction that records its result: both, or neither.

@@ -19,6 +19,7 @@ const (
 	deadlockDetected     = "40P01"
 	lockNotAvailable     = "55P03"
 	queryCanceled        = "57014"
+	tooManyConnections   = "53300"
 	readOnlyTransaction  = "25006" // the server has become a standby
 	planChanged          = "0A000" // of a prepared statement: "cached plan must not change result type"
 )
@@ -52,6 +53,9 @@ func Blocked(err error) bool {
 	state := sqlState(err)
 	return state == lockNotAvailable || state == deadlockDetected
 }
+
+// Full tells whether there was no connection left to be had.
+func Full(err error) bool { return sqlState(err) == tooManyConnections }
 
 // classify is where an error of a transaction becomes the application's: once, and only here. Nothing was applied
 // when it says try again.

@@ -39,10 +39,23 @@ func invalid(e *stripe.Error, params ...string) bool {
 		(len(params) == 0 || slices.Contains(params, e.Param))
 }
 
+// sick is an error that says that the provider is not well, or will not have us, whatever it is asked: no answer, 5xx, 429,
+// 401 and 403.
+type sick struct{ error }
+
+func (s sick) Unwrap() error { return s.error }
+
 // unknown tells what happened without the provider's text, which can name a person's card.
 func unknown(doing string, err error) error {
-	if e, ok := errors.AsType[*stripe.Error](err); ok {
-		return fmt.Errorf("%s: provider answered %d %s %s (request %s)", doing, e.HTTPStatusCode, e.Type, e.Code, e.RequestID)
+	e, ok := errors.AsType[*stripe.Error](err)
+	if !ok {
+		return sick{fmt.Errorf("%s: %w", doing, err)}
 	}
-	return fmt.Errorf("%s: %w", doing, err)
+	answered := fmt.Errorf("%s: provider answered %d %s %s (request %s)", doing, e.HTTPStatusCode, e.Type, e.Code, e.RequestID)
+	switch s := e.HTTPStatusCode; {
+	case s >= http.StatusInternalServerError, s == http.StatusTooManyRequests, s == http.StatusUnauthorized, s == http.StatusForbidden:
+		return sick{answered}
+	default:
+		return answered
+	}
 }

@@ -46,6 +46,9 @@ const (
 	metaRefund = "refund_id"
 )
 
+// ChargePaused implements app.PaymentGateway: see Guard.
+func (g *Gateway) ChargePaused() error { return nil }
+
 // Charge implements app.PaymentGateway.
 func (g *Gateway) Charge(ctx context.Context, r app.ChargeRequest) (app.ChargeAnswer, error) {
 	params := &stripe.PaymentIntentCreateParams{

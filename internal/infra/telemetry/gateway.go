@@ -20,6 +20,8 @@ type gateway struct {
 	log     *slog.Logger
 }
 
+func (g gateway) ChargePaused() error { return g.next.ChargePaused() }
+
 func (g gateway) Charge(ctx context.Context, r app.ChargeRequest) (app.ChargeAnswer, error) {
 	start := time.Now()
 	answer, err := g.next.Charge(ctx, r)
