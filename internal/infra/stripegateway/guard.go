@@ -45,13 +45,10 @@ func breaker() *gobreaker.TwoStepCircuitBreaker[struct{}] {
 
 // ChargePaused implements app.PaymentGateway.
 func (g guard) ChargePaused() error {
-	switch g.charge.State() {
-	case gobreaker.StateClosed:
+	state := g.charge.State()
+	mayTry := state == gobreaker.StateHalfOpen && g.charge.Counts().Requests == 0
+	if state == gobreaker.StateClosed || mayTry {
 		return nil
-	case gobreaker.StateHalfOpen:
-		if g.charge.Counts().Requests == 0 {
-			return nil // this one may try
-		}
 	}
 	return app.ErrProviderPaused
 }
