@@ -117,7 +117,7 @@ func TestPurgeIsNotStarvedByRestarts(t *testing.T) {
 // Ensure the purge gets its turn while charges take every place of the worker, as in an outage of the provider they do.
 func TestPurgeIsNotStarvedByCharges(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, rarely("WORKER_CONCURRENCY", "1")...)
+	s := openShop(t, rarely("WORKER_CONCURRENCY", "1", "PROVIDER_TIMEOUT", "4m", "JOB_TIMEOUT", "5m", "JOB_RESCUE_AFTER", "10m")...)
 	startIdleWorker(t, s.Service)
 	s.faults(fault("charge", sandbox.FaultHold, 0))
 	s.place("pm_card_visa")
