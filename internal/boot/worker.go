@@ -43,12 +43,6 @@ func StartWorker(ctx context.Context, c config.Worker, t *telemetry.Telemetry, l
 		pool.Close()
 		return nil, err
 	}
-	// River has nothing to work on without its tables, so unlike the API the worker cannot start and be unready.
-	if err := ready.awaitSchema(ctx, c.Database.ConnectTimeout); err != nil {
-		ready.pool.Close()
-		pool.Close()
-		return nil, fmt.Errorf("%s: %w", c.Database.Variable, err)
-	}
 	w := &Worker{pool: pool, ready: ready}
 	w.stopping, w.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := w.start(ctx, c, t, log); err != nil {
@@ -60,6 +54,10 @@ func StartWorker(ctx context.Context, c config.Worker, t *telemetry.Telemetry, l
 }
 
 func (w *Worker) start(ctx context.Context, c config.Worker, t *telemetry.Telemetry, log *slog.Logger) error {
+	// River has nothing to work on without its tables, so unlike the API the worker cannot start and be unready.
+	if err := w.ready.awaitSchema(ctx, c.Database.ConnectTimeout); err != nil {
+		return fmt.Errorf("%s: %w", c.Database.Variable, err)
+	}
 	traced := riverTelemetry(t)
 	enqueuer, err := outbox.NewEnqueuer(log, traced)
 	if err != nil {

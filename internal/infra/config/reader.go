@@ -101,11 +101,19 @@ func (r *reader) webURL(name string, optional bool) string {
 	if v == "" && optional {
 		return v
 	}
-	u, err := url.Parse(v)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		r.fail(name, "must be an http or https URL; it is %q", v)
+	if err := CheckWebURL(name, v); err != nil && r.err == nil {
+		r.err = err
 	}
 	return v
+}
+
+// CheckWebURL refuses a variable's value that is no absolute http or https URL.
+func CheckWebURL(name, value string) error {
+	u, err := url.Parse(value)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return fmt.Errorf("%s must be an http or https URL; it is %q", name, value)
+	}
+	return nil
 }
 
 // postgresURL reads a postgres:// URL. Its value is never shown: it holds a password.

@@ -23,15 +23,17 @@ const (
 // call, and log, as fast as the worker works. A call that is not made is app.ErrProviderPaused. Each kind of call has a
 // breaker of its own, and what the provider says of one order is no reason to stop asking for others.
 func Guard(next app.PaymentGateway) app.PaymentGateway {
-	return guard{next, breaker(), breaker(), breaker(), breaker()}
+	return guard{next, newBreaker(), newBreaker(), newBreaker(), newBreaker()}
 }
 
 type guard struct {
 	next                                   app.PaymentGateway
-	charge, findCharge, refund, findRefund *gobreaker.TwoStepCircuitBreaker[struct{}]
+	charge, findCharge, refund, findRefund *breaker
 }
 
-func breaker() *gobreaker.TwoStepCircuitBreaker[struct{}] {
+type breaker = gobreaker.TwoStepCircuitBreaker[struct{}]
+
+func newBreaker() *breaker {
 	return gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		Interval: failuresWithin, Timeout: pause,
 		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= failures },
@@ -83,9 +85,7 @@ func (g guard) FindRefund(ctx context.Context, r app.RefundRequest) (found app.R
 
 var errPanic error = sick{errors.New("the call panicked")}
 
-func guarded[T any](
-	b *gobreaker.TwoStepCircuitBreaker[struct{}], call func() (T, error),
-) (answer T, err error) {
+func guarded[T any](b *breaker, call func() (T, error)) (answer T, err error) {
 	done, err := b.Allow()
 	if err != nil {
 		return answer, fmt.Errorf("%w: %w", app.ErrProviderPaused, err)

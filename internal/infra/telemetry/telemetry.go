@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"os"
 	"time"
 
@@ -22,6 +21,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
+
+	"example.com/orders/internal/infra/config"
 )
 
 // Telemetry is a process's providers. They are handed to what needs them; nothing is global.
@@ -73,10 +74,13 @@ func Start(ctx context.Context, service string, processors ...trace.SpanProcesso
 func wanted(variables ...string) (yes bool, err error) {
 	for _, name := range variables {
 		v := os.Getenv(name)
-		if u, err := url.Parse(v); v != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-			return false, fmt.Errorf("%s must be an http or https URL; it is %q", name, v)
+		if v == "" {
+			continue
 		}
-		yes = yes || v != ""
+		if err := config.CheckWebURL(name, v); err != nil {
+			return false, err
+		}
+		yes = true
 	}
 	return yes, nil
 }
