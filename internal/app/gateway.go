@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 
 	"github.com/google/uuid"
 
@@ -18,13 +17,10 @@ type PaymentGateway interface {
 	Charge(ctx context.Context, r ChargeRequest) (ChargeAnswer, error)
 	// FindCharge looks an order's charge up without making one. False: the provider has none.
 	FindCharge(ctx context.Context, ref OrderRef) (ChargeAnswer, bool, error)
-	Refund(ctx context.Context, r RefundRequest) (RefundAnswer, error)
+	Refund(ctx context.Context, r oldRefundRequest) (RefundAnswer, error)
 	// FindRefund looks a refund up without making one. False: the provider has none.
-	FindRefund(ctx context.Context, r RefundRequest) (RefundAnswer, bool, error)
+	FindRefund(ctx context.Context, r oldRefundRequest) (RefundAnswer, bool, error)
 }
-
-// ErrProviderPaused says that the provider fails and has therefore not been asked: nothing can have happened.
-var ErrProviderPaused = errors.New("the provider is failing and was not asked")
 
 // ChargeRequest is one charge; equal in every attempt, as is the provider key that the gateway derives from Ref.
 type ChargeRequest struct {
@@ -40,8 +36,8 @@ type ChargeAnswer struct {
 	Refusal   string // why not, in the provider's codes: for the log
 }
 
-// RefundRequest is one refund of a charge; equal in every attempt.
-type RefundRequest struct {
+// oldRefundRequest is one refund of a charge; equal in every attempt.
+type oldRefundRequest struct {
 	Ref      OrderRef
 	RefundID uuid.UUID
 	ChargeID string

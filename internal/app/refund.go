@@ -128,7 +128,7 @@ func (s *Service) beginRefund(
 func (s *Service) askForRefund(ctx context.Context, p domain.PaymentState, r domain.Refund) (RefundAnswer, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.settings.ProviderTimeout)
 	defer cancel()
-	request := RefundRequest{
+	request := oldRefundRequest{
 		Ref: OrderRef{p.Tenant, p.OrderID}, RefundID: r.ID, ChargeID: p.ChargeID, Amount: r.Amount,
 	}
 	if s.pastHorizon(r.AttemptedAt) {
