@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -43,6 +44,7 @@ type call struct {
 	key    string
 	digest string // of the parameters
 	fault  fault
+	ops    []string // what it is to a FaultRule
 }
 
 // answer is a response that is ready to be sent, or to be saved under a key.
@@ -51,6 +53,8 @@ type answer struct {
 	body     []byte
 	outcome  string
 	original string // the request whose execution made this answer
+
+	retryAfter int // seconds; 0: not said
 }
 
 // newCall reads a request and says what is wrong with it before any endpoint looks at it.
@@ -90,19 +94,29 @@ func readForm(w http.ResponseWriter, r *http.Request) (url.Values, *apiError) {
 func (s *Sandbox) endpoint(op string, run func(call) answer) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c, refusal := newCall(w, r)
+		c.ops = operations(op, c)
 		arrival := s.arrived(c)
-		a := s.answer(op, &c, refusal, run)
+		a := s.answer(&c, refusal, run)
 		s.answered(arrival, c, a)
 		s.deliver(w, c, a)
 	}
 }
 
-func (s *Sandbox) answer(op string, c *call, refusal *apiError, run func(call) answer) answer {
+// operations are the names under which a rule can mean a call. The call that charges is the confirmation, or a creation
+// that confirms at once.
+func operations(op string, c call) []string {
+	if op == OpConfirmIntent || op == OpCreateIntent && c.form.Get("confirm") == "true" {
+		return []string{op, OpCharge, OpAny}
+	}
+	return []string{op, OpAny}
+}
+
+func (s *Sandbox) answer(c *call, refusal *apiError, run func(call) answer) answer {
 	if refusal != nil {
 		return refusal.answer(outcomeRejected)
 	}
-	c.fault = s.takeFault(op, c.req.Method)
-	if e := c.fault.instead(c.key); e != nil {
+	c.fault = s.takeFault(*c)
+	if e := c.fault.instead(*c); e != nil {
 		return e.answer(c.fault.kind)
 	}
 	return run(*c)
@@ -156,6 +170,12 @@ func (s *Sandbox) deliver(w http.ResponseWriter, c call, a answer) {
 	}
 	if a.original != "" {
 		w.Header().Set("Original-Request", a.original)
+	}
+	if a.retryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(a.retryAfter))
+	}
+	if a.status == http.StatusTooManyRequests {
+		w.Header().Set("Stripe-Rate-Limited-Reason", "global-rate")
 	}
 	if a.outcome == outcomeReplayed {
 		w.Header().Set("Idempotent-Replayed", "true")

@@ -4,6 +4,7 @@ package sandbox
 type card struct {
 	decline *apiError // why the charge fails; nil: it succeeds
 	action  bool      // the bank asks the customer to authenticate
+	used    bool      // it was used before without a customer, so it cannot be used again
 	// A refund on this card is answered with refundStarts and turns into refundEnds afterwards.
 	refundStarts, refundEnds string
 }
@@ -27,6 +28,8 @@ func lookupCard(method string) (card, bool) {
 	case "pm_card_refundFail":
 		// Stripe first answers that the refund succeeded: the card's bank sends the money back later.
 		c.refundEnds = statusFailed
+	case "pm_card_used_before": // the sandbox's own: at Stripe any payment method ends like this
+		c.used = true
 	case "pm_card_pendingRefund":
 		c.refundStarts = statusPending
 	default:

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"fmt"
 	"net/http"
+	"strings"
 )
 
 // apiError is Stripe's error object.
@@ -10,20 +11,24 @@ type apiError struct {
 	Type          string  `json:"type"`
 	Code          string  `json:"code,omitempty"`
 	DeclineCode   string  `json:"decline_code,omitempty"`
+	DocURL        string  `json:"doc_url,omitempty"`
 	Message       string  `json:"message"`
 	Param         string  `json:"param,omitempty"`
 	Charge        string  `json:"charge,omitempty"`
 	PaymentIntent *intent `json:"payment_intent,omitempty"`
 
-	status int
+	status     int
+	retryAfter int // seconds; 0: the answer does not say
 }
 
 // answer wraps the error as Stripe sends it.
 func (e *apiError) answer(outcome string) answer {
-	a := jsonAnswer(e.status, struct {
-		Error *apiError `json:"error"`
-	}{e})
-	a.outcome = outcome
+	shown := *e
+	if e.Code != "" {
+		shown.DocURL = "https://stripe.com/docs/error-codes/" + strings.ReplaceAll(e.Code, "_", "-")
+	}
+	a := jsonAnswer(e.status, map[string]apiError{"error": shown})
+	a.outcome, a.retryAfter = outcome, e.retryAfter
 	return a
 }
 
@@ -54,9 +59,23 @@ func internalError() *apiError {
 	}
 }
 
-func rateLimited() *apiError {
+// unexpectedState is the refusal of what an intent's state forbids. It carries the intent.
+func unexpectedState(pi *intent, message string) *apiError {
+	e := invalid("payment_intent_unexpected_state", "", message)
+	e.PaymentIntent = pi
+	return e
+}
+
+// usedBefore has neither a code nor a parameter at Stripe.
+func usedBefore() *apiError {
+	return invalid("", "", "The provided PaymentMethod was previously used with a PaymentIntent without Customer "+
+		"attachment, shared with a connected account without Customer attachment, or was detached from a Customer. It may "+
+		"not be used again. To use a PaymentMethod multiple times, you must attach it to a Customer first.")
+}
+
+func rateLimited(retryAfter int) *apiError {
 	e := invalid("rate_limit", "", "Request rate limit exceeded.")
-	e.status = http.StatusTooManyRequests
+	e.status, e.retryAfter = http.StatusTooManyRequests, retryAfter
 	return e
 }
 

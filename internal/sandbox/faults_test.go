@@ -112,7 +112,8 @@ func TestDelay(t *testing.T) {
 	}
 }
 
-// Ensure the faults that answer instead, or after, leave behind exactly what they say.
+// Ensure the faults that answer instead, or after, leave behind exactly what they say: an execution that began is saved
+// under its key with its 500, whether it had its effect or not, and nothing else is.
 func TestFaultsThatAnswer(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -122,9 +123,10 @@ func TestFaultsThatAnswer(t *testing.T) {
 		code    stripe.ErrorCode
 		outcome string
 		charged int // right after the fault
-		replay  bool
+		saved   bool
 	}{
 		{sandbox.FaultError500, 500, "api_error", "", "executed+error_500", 1, true},
+		{sandbox.FaultError500Undone, 500, "api_error", "", "error_500_undone", 0, true},
 		{sandbox.FaultError500Before, 500, "api_error", "", "error_500_before", 0, false},
 		{sandbox.FaultConflict409, 409, "idempotency_error", "idempotency_key_in_use", "conflict_409", 0, false},
 		{sandbox.FaultRateLimit429, 429, "invalid_request_error", "rate_limit", "rate_limit_429", 0, false},
@@ -133,18 +135,21 @@ func TestFaultsThatAnswer(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.faults(rule(sandbox.OpCharge, c.kind, 1))
-			_, err := b.charge("o1", "pm_card_visa")
-			e := stripeError(t, err)
-			equal(t, "status", e.HTTPStatusCode, c.status)
+			first := b.post(intents, "k", form())
+			e := errorOf(t, first)
+			equal(t, "status", first.status, c.status)
 			equal(t, "type", e.Type, c.errType)
 			equal(t, "code", e.Code, c.code)
 			equal(t, "charged", len(b.Ledger().Charges), c.charged)
 			equal(t, "outcome", b.Attempts()[0].Outcome, c.outcome)
 
-			pi := b.mustCharge("o1", "pm_card_visa")
-			replayed := pi.LastResponse.Header.Get("Idempotent-Replayed") == "true"
-			equal(t, "retry is a replay", replayed, c.replay)
-			equal(t, "charges", len(b.Ledger().Charges), 1)
+			again := b.post(intents, "k", form())
+			equal(t, "retry is a replay", again.header.Get("Idempotent-Replayed") == "true", c.saved)
+			equal(t, "retry has the same answer", again.status == c.status && again.body == first.body, c.saved)
+			b.post(intents, "other", form())
+			equal(t, "charges in the end", len(b.Ledger().Charges), c.charged+map[bool]int{true: 1, false: 2}[c.saved])
+			b.clock.advance(24 * time.Hour)
+			equal(t, "pruned", b.post(intents, "k", form()).status, 200)
 		})
 	}
 }

@@ -1,9 +1,6 @@
 package sandbox
 
-import (
-	"net/url"
-	"time"
-)
+import "time"
 
 const (
 	maxKeyLength = 255
@@ -13,6 +10,7 @@ const (
 
 // savedKey is the answer that was first given under an idempotency key, and what it was given for.
 type savedKey struct {
+	Key       string    `json:"key"`
 	Path      string    `json:"path"`
 	Params    string    `json:"params_sha256"`
 	Status    int       `json:"status"`
@@ -24,16 +22,16 @@ type savedKey struct {
 func (k savedKey) expired(now time.Time) bool { return now.Sub(k.SavedAt) >= keyLife }
 
 // execution does what a checked write asks for, with the lock held.
-type execution func(st *state, now time.Time, decline bool) answer
+type execution func(*change) answer
 
 // write turns a parser into an endpoint that keeps Stripe's key rules. What the parser refuses never began to execute,
-// so it leaves the key free; all that an execution answers is saved, refusals too.
-func (s *Sandbox) write(parse func(url.Values) (execution, *apiError)) func(call) answer {
+// so it leaves the key free; all that an execution answers is saved, refusals and server errors too.
+func (s *Sandbox) write(parse func(call) (execution, *apiError)) func(call) answer {
 	return func(c call) answer {
 		if a, claimed := s.claim(c); !claimed {
 			return a
 		}
-		exec, refusal := parse(c.form)
+		exec, refusal := parse(c)
 		if refusal != nil {
 			s.unclaim(c)
 			return refusal.answer(outcomeRejected)
@@ -55,8 +53,8 @@ func (s *Sandbox) claim(c call) (answer, bool) {
 	if _, busy := s.inFlight[c.key]; busy {
 		return keyInUse(c.key).answer(outcomeInUse), false
 	}
-	saved, ok := s.state.Keys[c.key]
-	if !ok || saved.expired(s.cfg.Now()) {
+	saved, ok := s.state.keys[c.key]
+	if !ok || saved.expired(s.now()) {
 		s.inFlight[c.key] = struct{}{}
 		return answer{}, true
 	}
@@ -76,15 +74,31 @@ func (s *Sandbox) unclaim(c call) {
 func (s *Sandbox) execute(c call, exec execution) answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.cfg.Now()
-	a := exec(s.state, now, c.fault.kind == FaultDecline)
-	a.outcome, a.original = outcomeExecuted, c.id
+	ch := s.begin()
+	ch.requestID, ch.key = c.id, c.key
+	ch.decline, ch.process = c.fault.kind == FaultDecline, c.fault.kind == FaultProcessing
+	a := run(c, ch, exec)
+	a.original = c.id
 	if c.key != "" {
 		delete(s.inFlight, c.key)
-		s.state.Keys[c.key] = savedKey{
-			Path: c.req.URL.Path, Params: c.digest, Status: a.status, Body: a.body, RequestID: c.id, SavedAt: now,
+		ch.entry.Key = &savedKey{
+			Key: c.key, Path: c.req.URL.Path, Params: c.digest, Status: a.status, Body: a.body, RequestID: c.id, SavedAt: ch.now,
 		}
+		ch.put(entry{Key: ch.entry.Key})
 	}
-	s.commit()
+	s.commit(ch)
+	return a
+}
+
+// run executes, unless a fault makes the execution fail before or after its effect.
+func run(c call, ch *change, exec execution) answer {
+	if c.fault.kind == FaultError500Undone {
+		return internalError().answer(FaultError500Undone)
+	}
+	a := exec(ch)
+	if c.fault.kind == FaultError500 {
+		a = internalError().answer("")
+	}
+	a.outcome = outcomeExecuted
 	return a
 }

@@ -8,54 +8,56 @@ type Ledger struct {
 	Refunds []LedgerRefund `json:"refunds"`
 }
 
-// LedgerCharge is one attempt on a card. ID is that of the PaymentIntent, OrderID comes from its metadata, Status is
-// succeeded or failed.
+// LedgerCharge is an intent on whose card an attempt was made. ID is that of the PaymentIntent, TenantID and OrderID come
+// from its metadata, Status is pending (processing), succeeded or failed.
 type LedgerCharge struct {
 	ID       string `json:"id"`
+	TenantID string `json:"tenant_id,omitempty"`
 	OrderID  string `json:"order_id"`
 	Amount   int64  `json:"amount"`
 	Currency string `json:"currency"`
 	Status   string `json:"status"`
 }
 
-// LedgerRefund is one refund. OrderID and RefundID come from its metadata, OrderID else from that of its charge;
-// Status is pending, succeeded or failed.
+// LedgerRefund is one refund. TenantID, OrderID and RefundID come from its metadata, TenantID and OrderID else from that
+// of its charge; Status is pending, succeeded or failed.
 type LedgerRefund struct {
 	ID       string `json:"id"`
+	TenantID string `json:"tenant_id,omitempty"`
 	OrderID  string `json:"order_id"`
 	RefundID string `json:"refund_id"`
 	Amount   int64  `json:"amount"`
 	Status   string `json:"status"`
 }
 
-// charges lists the intents on whose card an attempt was made; the others moved nothing.
-func (st *state) charges() []LedgerCharge {
-	out := []LedgerCharge{}
-	for _, pi := range st.Intents {
+// ledgerCharges lists the intents on whose card an attempt was made; the others moved nothing.
+func (st *state) ledgerCharges() []LedgerCharge {
+	out := make([]LedgerCharge, 0, st.charged)
+	for _, pi := range st.intents.items {
 		if pi.LatestCharge == nil {
 			continue
 		}
-		status := statusFailed
-		if pi.Status == statusSucceeded {
-			status = statusSucceeded
-		}
 		out = append(out, LedgerCharge{
-			ID: pi.ID, OrderID: pi.Metadata["order_id"], Amount: pi.Amount,
-			Currency: strings.ToUpper(pi.Currency), Status: status,
+			ID: pi.ID, TenantID: pi.Metadata["tenant_id"], OrderID: pi.Metadata["order_id"], Amount: pi.Amount,
+			Currency: strings.ToUpper(pi.Currency), Status: pi.chargeStatus(),
 		})
 	}
 	return out
 }
 
-func (st *state) refunds() []LedgerRefund {
-	out := []LedgerRefund{}
-	for _, r := range st.Refunds {
-		order := r.Metadata["order_id"]
-		if order == "" {
-			order = st.intent(r.PaymentIntent).Metadata["order_id"]
+func (st *state) ledgerRefunds() []LedgerRefund {
+	out := make([]LedgerRefund, 0, len(st.refunds.items))
+	for _, r := range st.refunds.items {
+		of := st.intents.get(r.PaymentIntent).Metadata
+		meta := func(name string) string {
+			if value := r.Metadata[name]; value != "" {
+				return value
+			}
+			return of[name]
 		}
 		out = append(out, LedgerRefund{
-			ID: r.ID, OrderID: order, RefundID: r.Metadata["refund_id"], Amount: r.Amount, Status: r.Status,
+			ID: r.ID, TenantID: meta("tenant_id"), OrderID: meta("order_id"), RefundID: r.Metadata["refund_id"],
+			Amount: r.Amount, Status: r.Status,
 		})
 	}
 	return out

@@ -3,10 +3,12 @@ package sandbox
 import (
 	"fmt"
 	"maps"
+	"math"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // params reads the parameters of one request and keeps the first complaint, so that a parser reads from top to bottom.
@@ -67,8 +69,8 @@ func (p *params) amount(name string) int64 {
 // currency reads a three-letter code, which Stripe keeps in lower case.
 func (p *params) currency(name string) string {
 	value := strings.ToLower(p.required(name))
-	if len(value) != 3 || strings.Trim(value, "abcdefghijklmnopqrstuvwxyz") != "" {
-		p.refuse("", name, "Invalid currency: "+value)
+	if p.err == nil {
+		p.err = checkCurrency(value)
 	}
 	return value
 }
@@ -85,14 +87,38 @@ func (p *params) oneOf(name string, allowed ...string) *string {
 	return &value
 }
 
+// text reads an optional text.
+func (p *params) text(name string) *string {
+	if value := p.form.Get(name); value != "" {
+		return &value
+	}
+	return nil
+}
+
+// What metadata may hold: https://docs.stripe.com/metadata.
+const (
+	maxMetadata      = 50
+	maxMetadataName  = 40
+	maxMetadataValue = 500
+)
+
 // metadata reads metadata[name]=value.
 func (p *params) metadata() map[string]string {
 	out := map[string]string{}
-	for key, values := range p.form {
+	for _, key := range slices.Sorted(maps.Keys(p.form)) {
 		name, ok := strings.CutPrefix(key, "metadata[")
-		if ok && len(values) > 0 {
-			out[strings.TrimSuffix(name, "]")] = values[0]
+		if !ok {
+			continue
 		}
+		name, value := strings.TrimSuffix(name, "]"), p.form.Get(key)
+		if utf8.RuneCountInString(name) > maxMetadataName || utf8.RuneCountInString(value) > maxMetadataValue {
+			p.refuse("", "metadata", fmt.Sprintf("Metadata keys can have up to %d characters, values up to %d: %s",
+				maxMetadataName, maxMetadataValue, name))
+		}
+		out[name] = value
+	}
+	if len(out) > maxMetadata {
+		p.refuse("", "metadata", fmt.Sprintf("Metadata can have up to %d keys.", maxMetadata))
 	}
 	return out
 }
@@ -119,4 +145,46 @@ func (p *params) limit() int {
 		p.refuse("parameter_invalid_integer", "limit", "Invalid limit: "+value)
 	}
 	return n
+}
+
+// paging reads which part of a list is asked for.
+func (p *params) paging() paging {
+	q := paging{
+		limit: p.limit(), after: p.form.Get("starting_after"), before: p.form.Get("ending_before"),
+		from: math.MinInt64, to: math.MaxInt64,
+	}
+	if q.after != "" && q.before != "" {
+		p.refuse("parameters_exclusive", "starting_after",
+			"You cannot parameterize both `ending_before` and `starting_after`.")
+	}
+	if at, ok := p.timestamp("created"); ok {
+		q.from, q.to = at, at
+	}
+	if at, ok := p.timestamp("created[gte]"); ok {
+		q.from = max(q.from, at)
+	}
+	if at, ok := p.timestamp("created[gt]"); ok {
+		q.from = max(q.from, at+1)
+	}
+	if at, ok := p.timestamp("created[lte]"); ok {
+		q.to = min(q.to, at)
+	}
+	if at, ok := p.timestamp("created[lt]"); ok {
+		q.to = min(q.to, at-1)
+	}
+	return q
+}
+
+// timestamp reads optional seconds since 1970.
+func (p *params) timestamp(name string) (at int64, ok bool) {
+	value := p.form.Get(name)
+	if value == "" {
+		return 0, false
+	}
+	at, err := strconv.ParseInt(value, 10, 64)
+	if err != nil || at < 0 || at == math.MaxInt64 {
+		p.refuse("parameter_invalid_integer", name, "Invalid timestamp: "+value)
+		return 0, false
+	}
+	return at, true
 }

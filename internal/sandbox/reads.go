@@ -1,10 +1,6 @@
 package sandbox
 
-import (
-	"net/http"
-	"slices"
-	"strconv"
-)
+import "net/http"
 
 // page is Stripe's list object; a search result differs in Object and NextPage only.
 type page struct {
@@ -26,80 +22,80 @@ func (s *Sandbox) read(look func(call) answer) func(call) answer {
 	}
 }
 
+// listAnswer shows a part of a list.
+func listAnswer[T object](c call, kind string, list *series[T], q paging, keep func(T) bool) answer {
+	items, more, found := list.page(q, keep)
+	if !found {
+		param, id := "starting_after", q.after
+		if id == "" {
+			param, id = "ending_before", q.before
+		}
+		return invalid("resource_missing", param, "No such "+kind+": '"+id+"'").answer("")
+	}
+	return jsonAnswer(http.StatusOK, page{Object: "list", URL: c.req.URL.Path, HasMore: more, Data: items})
+}
+
 func (s *Sandbox) getIntent(c call) answer {
 	id := c.req.PathValue("id")
-	if pi := s.state.intent(id); pi != nil {
+	if pi := s.state.intents.get(id); pi != nil {
 		return jsonAnswer(http.StatusOK, pi)
 	}
 	return notFound("payment_intent", id, "intent").answer("")
 }
 
+func (s *Sandbox) listIntents(c call) answer {
+	p := params{form: c.form}
+	p.only("created", "limit", "starting_after", "ending_before")
+	q := p.paging()
+	if p.err != nil {
+		return p.err.answer("")
+	}
+	return listAnswer(c, "payment_intent", &s.state.intents, q, nil)
+}
+
 func (s *Sandbox) getRefund(c call) answer {
 	id := c.req.PathValue("id")
-	r := s.state.refund(id)
+	r := s.state.refunds.get(id)
 	if r == nil {
 		return notFound("refund", id, "id").answer("")
 	}
-	if s.state.settle(r) {
-		s.commit()
-	}
-	return jsonAnswer(http.StatusOK, r)
+	return jsonAnswer(http.StatusOK, s.seen([]*refund{r})[0])
 }
 
+// listRefunds shows the refunds of an intent, or all.
 func (s *Sandbox) listRefunds(c call) answer {
 	p := params{form: c.form}
-	p.only("payment_intent", "limit", "starting_after")
-	limit, of, after := p.limit(), c.form.Get("payment_intent"), c.form.Get("starting_after")
+	p.only("payment_intent", "created", "limit", "starting_after", "ending_before")
+	q := p.paging()
 	if p.err != nil {
 		return p.err.answer("")
 	}
-	found := newest(s.state.Refunds, func(r *refund) bool { return of == "" || r.PaymentIntent == of })
-	start := 0
-	if after != "" {
-		at := slices.IndexFunc(found, func(r *refund) bool { return r.ID == after })
-		if at < 0 {
-			return invalid("resource_missing", "starting_after", "No such refund: '"+after+"'").answer("")
+	list := &s.state.refunds
+	if of := c.form.Get("payment_intent"); of != "" {
+		list = new(series[*refund])
+		for _, id := range s.state.refundsOf[of] {
+			list.put(s.state.refunds.get(id))
 		}
-		start = at + 1
 	}
-	s.settleAll(found)
-	shown := found[start:min(start+limit, len(found))]
-	return jsonAnswer(http.StatusOK, page{
-		Object: "list", URL: c.req.URL.Path, HasMore: start+limit < len(found), Data: shown,
-	})
+	items, _, _ := list.page(q, nil)
+	for _, r := range s.seen(items) {
+		list.put(r)
+	}
+	return listAnswer(c, "refund", list, q, nil)
 }
 
-func (s *Sandbox) settleAll(refunds []*refund) {
-	changed := false
+// seen moves the refunds on that are not yet what their card says they become: their first reader finds them so.
+func (s *Sandbox) seen(refunds []*refund) []*refund {
+	out := make([]*refund, 0, len(refunds))
+	c := s.begin()
 	for _, r := range refunds {
-		changed = s.state.settle(r) || changed
+		if s.state.unsettled(r) {
+			r = c.settle(r, s.state.intents.get(r.PaymentIntent).card().refundEnds)
+		}
+		out = append(out, r)
 	}
-	if changed {
-		s.commit()
+	if len(c.entry.Refunds) > 0 {
+		s.commit(c)
 	}
-}
-
-// searchIntents answers at once with all that is known. Stripe's own search lags behind by up to a minute.
-func (s *Sandbox) searchIntents(c call) answer {
-	p := params{form: c.form}
-	p.only("query", "limit", "page")
-	limit := p.limit()
-	terms, ok := parseQuery(p.required("query"))
-	if !ok {
-		p.refuse("", "query", "The sandbox searches for metadata['name']:'value' and status:'value', joined by AND.")
-	}
-	start, err := strconv.Atoi(c.form.Get("page"))
-	if c.form.Get("page") != "" && (err != nil || start < 0) {
-		p.refuse("", "page", "Invalid page.")
-	}
-	if p.err != nil {
-		return p.err.answer("")
-	}
-	found := newest(s.state.Intents, terms.match)
-	start = min(start, len(found))
-	result := page{Object: "search_result", URL: c.req.URL.Path, Data: found[start:min(start+limit, len(found))]}
-	if start+limit < len(found) {
-		result.HasMore, result.NextPage = true, new(strconv.Itoa(start+limit))
-	}
-	return jsonAnswer(http.StatusOK, result)
+	return out
 }

@@ -3,11 +3,10 @@ package sandbox
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"time"
 )
 
-// refund is Stripe's Refund, with the members that this project could meet.
+// refund is Stripe's Refund, with the members that this project could meet. It never changes: see series.
 type refund struct {
 	ID            string            `json:"id"`
 	Object        string            `json:"object"`
@@ -23,6 +22,8 @@ type refund struct {
 	Status        string            `json:"status"`
 }
 
+func (r *refund) ref() (id string, created int64) { return r.ID, r.Created }
+
 // refunding is a checked request to give money back. Amount 0 means all that is left.
 type refunding struct {
 	intent   string
@@ -31,8 +32,8 @@ type refunding struct {
 	metadata map[string]string
 }
 
-func parseRefund(form url.Values) (execution, *apiError) {
-	p := params{form: form}
+func parseRefund(c call) (execution, *apiError) {
+	p := params{form: c.form}
 	p.only("payment_intent", "amount", "reason", "metadata")
 	r := refunding{
 		intent: p.required("payment_intent"), amount: p.amount("amount"), metadata: p.metadata(),
@@ -41,35 +42,40 @@ func parseRefund(form url.Values) (execution, *apiError) {
 	return r.execute, p.err
 }
 
-func (r refunding) execute(st *state, now time.Time, decline bool) answer {
-	pi := st.intent(r.intent)
+func (r refunding) execute(c *change) answer {
+	pi := c.st.intents.get(r.intent)
 	if pi == nil {
 		return invalid("resource_missing", "payment_intent", "No such payment_intent: '"+r.intent+"'").answer("")
 	}
-	if pi.Status != statusSucceeded {
-		return invalid("", "", "This PaymentIntent ("+pi.ID+") does not have a successful charge to refund.").answer("")
-	}
-	if refusal := r.fit(pi, st.refundable(pi)); refusal != nil {
+	if refusal := r.fit(pi, c.st); refusal != nil {
 		return refusal.answer("")
 	}
-	made := r.newRefund(pi, now, decline)
-	st.Refunds = append(st.Refunds, made)
+	made := r.newRefund(pi, c.now, c.decline)
+	c.putRefund(made, "refund.created")
+	if made.Status == statusFailed {
+		c.tell("refund.failed", made)
+	}
+	c.tell("charge.refunded", c.st.chargeOf(pi))
 	return jsonAnswer(http.StatusOK, made)
 }
 
 // fit fills in the amount and refuses to give back more than is left.
-func (r *refunding) fit(pi *intent, left int64) *apiError {
-	if left == 0 {
+func (r *refunding) fit(pi *intent, st *state) *apiError {
+	left := st.refundable(pi)
+	switch {
+	case pi.Status != statusSucceeded:
+		return invalid("", "", "This PaymentIntent ("+pi.ID+") does not have a successful charge to refund.")
+	case st.disputes[pi.ID] != nil:
+		return invalid("charge_disputed", "", "Charge "+*pi.LatestCharge+" has been charged back; cannot issue a refund.")
+	case left == 0:
 		return invalid("charge_already_refunded", "", "Charge "+*pi.LatestCharge+" has already been refunded.")
-	}
-	if r.amount > left {
-		return invalid("", "amount",
-			fmt.Sprintf("Refund amount (%d) is greater than unrefunded amount on charge (%d)", r.amount, left))
-	}
-	if r.amount == 0 {
+	case r.amount > left:
+		return invalid("", "amount", fmt.Sprintf("Refund amount (%s) is greater than unrefunded amount on charge (%s)",
+			money(r.amount, pi.Currency), money(left, pi.Currency)))
+	case r.amount == 0:
 		r.amount = left
 	}
-	return nil
+	return checkDigits(pi.Currency, r.amount)
 }
 
 func (r refunding) newRefund(pi *intent, now time.Time, decline bool) *refund {
@@ -78,38 +84,45 @@ func (r refunding) newRefund(pi *intent, now time.Time, decline bool) *refund {
 		Currency: pi.Currency, Metadata: r.metadata, PaymentIntent: pi.ID, Reason: r.reason,
 	}
 	if decline {
-		made.become(statusFailed)
-	} else {
-		made.become(pi.card().refundStarts)
+		return made.as(statusFailed)
 	}
-	return made
+	return made.as(pi.card().refundStarts)
 }
 
-func (r *refund) become(status string) {
-	r.Status, r.FailureReason, r.PendingReason = status, "", ""
+// as is the refund with another status.
+func (r *refund) as(status string) *refund {
+	next := *r
+	next.Status, next.FailureReason, next.PendingReason = status, "", ""
 	switch status {
 	case statusFailed:
-		r.FailureReason = "expired_or_canceled_card"
+		next.FailureReason = "expired_or_canceled_card"
 	case statusPending:
-		r.PendingReason = "processing"
+		next.PendingReason = "processing"
 	}
+	return &next
 }
 
-// settle moves a refund to where its card says it ends. It reports whether that changed anything.
-func (st *state) settle(r *refund) bool {
-	ends := st.intent(r.PaymentIntent).card().refundEnds
-	if r.Status == ends || r.Status == statusFailed { // a failed refund stays failed
-		return false
+// unsettled tells whether a refund has not yet become what its card says it becomes. Its first reader moves it on.
+func (st *state) unsettled(r *refund) bool {
+	return r.Status != statusFailed && r.Status != st.intents.get(r.PaymentIntent).card().refundEnds
+}
+
+// settle moves a refund to a status and tells of it. A refund that fails gives its amount back to the charge.
+func (c *change) settle(r *refund, status string) *refund {
+	next := r.as(status)
+	types := []string{"refund.updated"}
+	if status == statusFailed {
+		types = append(types, "refund.failed")
 	}
-	r.become(ends)
-	return true
+	c.putRefund(next, types...)
+	return next
 }
 
 // refundable is what is left of a charge. A failed refund gave nothing back.
 func (st *state) refundable(pi *intent) int64 {
 	left := pi.Amount
-	for _, r := range st.Refunds {
-		if r.PaymentIntent == pi.ID && r.Status != statusFailed {
+	for _, id := range st.refundsOf[pi.ID] {
+		if r := st.refunds.get(id); r.Status != statusFailed {
 			left -= r.Amount
 		}
 	}

@@ -13,11 +13,14 @@ import (
 const index = `A stand-in for the Stripe endpoints of the order service. Nothing here moves real money.
 
 Stripe (Authorization: Bearer sk_test_…)
-  POST /v1/payment_intents              charge a test payment method
-  GET  /v1/payment_intents/{id}
-  GET  /v1/payment_intents/search       ?query=metadata['order_id']:'…'
+  POST /v1/payment_intents              create an intent for a test payment method
+  POST /v1/payment_intents/{id}/confirm charge it
+  POST /v1/payment_intents/{id}/cancel
+  GET  /v1/payment_intents, /v1/payment_intents/{id}
+  GET  /v1/payment_intents/search       ?query=metadata['order_id']:'…', a minute behind
   POST /v1/refunds
   GET  /v1/refunds, /v1/refunds/{id}
+  GET  /v1/events, /v1/events/{id}
 
 Identity
   POST /token                           {"sub","tenant","scope","expires_in"}
@@ -26,7 +29,14 @@ Identity
 Looking and breaking
   GET  /ledger                          the money that moved or tried to
   GET  /attempts                        every POST that arrived
+  GET  /deliveries                      every POST of an event that was made
   GET, PUT, DELETE /faults              {"rules":[{"operation":"charge","kind":"drop","times":1}]}
+  PUT  /events/url                      {"url"}: where events are delivered
+  POST /payment_intents/{id}/finish     {"succeeded"}: end the processing that a rule began
+  POST /payment_intents/{id}/dispute    the customer disputes the charge
+  POST /refunds/{id}/finish             a pending refund succeeds
+  POST /refunds/{id}/fail               a refund fails, even one that succeeded
+  POST /clock                           {"advance_seconds"}: some time later
   POST /keys/forget                     as if every idempotency key had expired
   GET  /livez
 `
@@ -34,12 +44,17 @@ Looking and breaking
 // Handler returns all of the sandbox as one handler.
 func (s *Sandbox) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("POST /v1/payment_intents", s.endpoint(OpCharge, s.write(parseCharge)))
+	mux.Handle("POST /v1/payment_intents", s.endpoint(OpCreateIntent, s.write(parseCreate)))
+	mux.Handle("POST /v1/payment_intents/{id}/confirm", s.endpoint(OpConfirmIntent, s.write(parseConfirm)))
+	mux.Handle("POST /v1/payment_intents/{id}/cancel", s.endpoint(OpCancelIntent, s.write(parseCancel)))
+	mux.Handle("GET /v1/payment_intents", s.endpoint(OpList, s.read(s.listIntents)))
 	mux.Handle("GET /v1/payment_intents/search", s.endpoint(OpSearch, s.read(s.searchIntents)))
-	mux.Handle("GET /v1/payment_intents/{id}", s.endpoint(OpSearch, s.read(s.getIntent)))
+	mux.Handle("GET /v1/payment_intents/{id}", s.endpoint(OpRetrieveIntent, s.read(s.getIntent)))
 	mux.Handle("POST /v1/refunds", s.endpoint(OpRefund, s.write(parseRefund)))
-	mux.Handle("GET /v1/refunds", s.endpoint(OpSearch, s.read(s.listRefunds)))
-	mux.Handle("GET /v1/refunds/{id}", s.endpoint(OpSearch, s.read(s.getRefund)))
+	mux.Handle("GET /v1/refunds", s.endpoint(OpList, s.read(s.listRefunds)))
+	mux.Handle("GET /v1/refunds/{id}", s.endpoint(OpList, s.read(s.getRefund)))
+	mux.Handle("GET /v1/events", s.endpoint(OpList, s.read(s.listEvents)))
+	mux.Handle("GET /v1/events/{id}", s.endpoint(OpList, s.read(s.getEvent)))
 	mux.HandleFunc("/v1/", unknownURL)
 
 	mux.HandleFunc("POST /token", s.postToken)
@@ -51,6 +66,13 @@ func (s *Sandbox) Handler() http.Handler {
 	mux.HandleFunc("PUT /faults", s.putFaults)
 	mux.HandleFunc("DELETE /faults", done(s.ClearFaults))
 	mux.HandleFunc("POST /keys/forget", done(s.ForgetKeys))
+	mux.HandleFunc("GET /deliveries", show(s.Deliveries))
+	mux.HandleFunc("PUT /events/url", s.putEventsURL)
+	mux.HandleFunc("POST /payment_intents/{id}/finish", s.postFinish)
+	mux.HandleFunc("POST /payment_intents/{id}/dispute", onID(s.OpenDispute))
+	mux.HandleFunc("POST /refunds/{id}/finish", onID(s.FinishRefund))
+	mux.HandleFunc("POST /refunds/{id}/fail", onID(s.FailRefund))
+	mux.HandleFunc("POST /clock", s.postClock)
 	mux.HandleFunc("GET /livez", text("ok\n"))
 	mux.HandleFunc("GET /{$}", text(index))
 	return mux

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -19,7 +20,8 @@ type Settings struct {
 	Config
 }
 
-// SettingsFromEnv reads SANDBOX_ADDR, AUTH_ISSUER, AUTH_AUDIENCE and SANDBOX_STATE. An error names its variable.
+// SettingsFromEnv reads SANDBOX_ADDR, AUTH_ISSUER, AUTH_AUDIENCE, SANDBOX_STATE, SANDBOX_EVENTS_URL and
+// SANDBOX_EVENTS_SECRET (one secret, or several with commas between). An error names its variable.
 func SettingsFromEnv(getenv func(string) string) (Settings, error) {
 	or := func(name, fallback string) string {
 		if value := getenv(name); value != "" {
@@ -30,13 +32,16 @@ func SettingsFromEnv(getenv func(string) string) (Settings, error) {
 	set := Settings{Addr: or("SANDBOX_ADDR", "127.0.0.1:8089"), Config: Config{
 		Issuer:    or("AUTH_ISSUER", "http://127.0.0.1:8089"),
 		Audience:  or("AUTH_AUDIENCE", "orders-api"),
-		StateFile: getenv("SANDBOX_STATE"),
+		StateFile: getenv("SANDBOX_STATE"), EventsURL: getenv("SANDBOX_EVENTS_URL"),
+		EventSecrets: strings.FieldsFunc(getenv("SANDBOX_EVENTS_SECRET"), func(r rune) bool { return r == ',' }),
 	}}
 	if _, _, err := net.SplitHostPort(set.Addr); err != nil {
 		return Settings{}, fmt.Errorf("sandbox: SANDBOX_ADDR=%q is not host:port", set.Addr)
 	}
-	if u, err := url.Parse(set.Issuer); err != nil || u.Scheme == "" || u.Host == "" {
-		return Settings{}, fmt.Errorf("sandbox: AUTH_ISSUER=%q is not an absolute URL", set.Issuer)
+	for name, value := range map[string]string{"AUTH_ISSUER": set.Issuer, "SANDBOX_EVENTS_URL": set.EventsURL} {
+		if u, err := url.Parse(value); value != "" && (err != nil || u.Scheme == "" || u.Host == "") {
+			return Settings{}, fmt.Errorf("sandbox: %s=%q is not an absolute URL", name, value)
+		}
 	}
 	return set, nil
 }
@@ -56,7 +61,7 @@ func Listen(ctx context.Context, set Settings) (*Server, error) {
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", set.Addr)
 	if err != nil {
-		return nil, fmt.Errorf("sandbox: SANDBOX_ADDR: %w", err)
+		return nil, fmt.Errorf("sandbox: SANDBOX_ADDR: %w", errors.Join(err, s.Close()))
 	}
 	return &Server{Sandbox: s, listener: listener}, nil
 }
@@ -64,8 +69,12 @@ func Listen(ctx context.Context, set Settings) (*Server, error) {
 // URL is the address that the server answers at.
 func (s *Server) URL() string { return "http://" + s.listener.Addr().String() }
 
-// Serve answers until ctx ends, then lets held requests go on and stops.
+// Serve answers until ctx ends, then lets held requests go on, stops and closes the Sandbox.
 func (s *Server) Serve(ctx context.Context) error {
+	return errors.Join(s.serve(ctx), s.Close())
+}
+
+func (s *Server) serve(ctx context.Context) error {
 	server := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 5 * time.Second}
 	server.RegisterOnShutdown(s.ClearFaults)
 	failed := make(chan error, 1)

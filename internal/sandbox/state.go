@@ -2,85 +2,160 @@ package sandbox
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
+	"slices"
 	"time"
 )
 
-// state is all that survives a restart. Intents and refunds are kept in the shape in which Stripe shows them.
+// state is all that survives a restart. Objects are kept in the shape in which Stripe shows them.
 type state struct {
-	Intents    []*intent           `json:"payment_intents"`
-	Refunds    []*refund           `json:"refunds"`
-	Keys       map[string]savedKey `json:"keys"`
-	SigningKey json.RawMessage     `json:"signing_key"`
+	intents  series[*intent]
+	refunds  series[*refund]
+	events   series[*event]
+	disputes map[string]*dispute // by payment intent
+
+	refundsOf map[string][]string  // ids of refunds by payment intent, in the order of their creation
+	history   map[string][]version // what a lagging search may still show of an intent
+	byMeta    map[string][]string  // ids of intents by metadata name and value, in the order of their creation
+	charged   int                  // intents on whose card an attempt was made
+
+	keys     map[string]*savedKey
+	keyOrder []*savedKey // the oldest first, with those that have been forgotten since
+
+	signingKey json.RawMessage
+	skew       time.Duration // how far the clock was advanced
+	last       time.Time     // the latest time that was handed out: time never goes back
 }
 
-// loadState reads the state file. No path and no file both mean an empty state; a file that is not ours is an error,
-// never overwritten.
-func loadState(path string) (*state, error) {
-	st := &state{Keys: map[string]savedKey{}}
-	if path == "" {
-		return st, nil
-	}
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return st, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("sandbox: SANDBOX_STATE: %w", err)
-	}
-	if err := json.Unmarshal(data, st); err != nil {
-		return nil, fmt.Errorf("sandbox: SANDBOX_STATE: %s is not a state file: %w", path, err)
-	}
-	return st, nil
+// version is an intent from a moment on.
+type version struct {
+	at time.Time
+	*intent
 }
 
-// save replaces the file as a whole: whoever reads it, after a crash too, finds the old state or the new one.
-// Only the owner may read it, for it holds the signing key.
-func (st *state) save(path string) error {
-	if path == "" {
+func newState() *state {
+	return &state{
+		disputes: map[string]*dispute{}, refundsOf: map[string][]string{}, history: map[string][]version{},
+		byMeta: map[string][]string{}, keys: map[string]*savedKey{},
+	}
+}
+
+// entry is one change of the state, whole: a line of the state file. What is absent does not change.
+type entry struct {
+	At         time.Time       `json:"at"`
+	Intents    []*intent       `json:"payment_intents,omitempty"`
+	Refunds    []*refund       `json:"refunds,omitempty"`
+	Disputes   []*dispute      `json:"disputes,omitempty"`
+	Events     []*event        `json:"events,omitempty"`
+	Key        *savedKey       `json:"key,omitempty"`
+	ForgetKeys bool            `json:"forget_keys,omitempty"`
+	Advance    time.Duration   `json:"advance,omitempty"`
+	SigningKey json.RawMessage `json:"signing_key,omitempty"`
+}
+
+// apply brings a change into the state, first when it is made and again when the file is read.
+func (st *state) apply(e entry) {
+	if e.At.After(st.last) {
+		st.last = e.At
+	}
+	for _, pi := range e.Intents {
+		st.putIntent(pi, e.At)
+	}
+	for _, r := range e.Refunds {
+		st.putRefund(r)
+	}
+	for _, d := range e.Disputes {
+		st.disputes[d.PaymentIntent] = d
+	}
+	for _, ev := range e.Events {
+		st.events.put(ev)
+	}
+	if e.ForgetKeys {
+		clear(st.keys)
+		st.keyOrder = nil
+	}
+	if e.Key != nil {
+		st.keys[e.Key.Key] = e.Key
+		st.keyOrder = append(st.keyOrder, e.Key)
+	}
+	if e.SigningKey != nil {
+		st.signingKey = e.SigningKey
+	}
+	st.skew += e.Advance
+}
+
+func (st *state) putIntent(pi *intent, at time.Time) {
+	if before := st.intents.get(pi.ID); pi.LatestCharge != nil && (before == nil || before.LatestCharge == nil) {
+		st.charged++
+	}
+	if st.intents.put(pi) {
+		for name, value := range pi.Metadata {
+			st.byMeta[metaKey(name, value)] = append(st.byMeta[metaKey(name, value)], pi.ID)
+		}
+	}
+	st.history[pi.ID] = append(st.history[pi.ID], version{at, pi})
+}
+
+func (st *state) putRefund(r *refund) {
+	if st.refunds.put(r) {
+		st.refundsOf[r.PaymentIntent] = append(st.refundsOf[r.PaymentIntent], r.ID)
+	}
+}
+
+// metaKey joins a name and a value without a doubt about where one ends: neither JSON nor a form can carry a NUL in a name.
+func metaKey(name, value string) string { return name + "\x00" + value }
+
+// asOf is an intent as it was at a moment, or nil if it was not there yet. Versions that no later moment can ask for
+// are dropped.
+func (st *state) asOf(id string, moment time.Time) *intent {
+	versions := st.history[id]
+	at := len(versions) - 1
+	for at >= 0 && versions[at].at.After(moment) {
+		at--
+	}
+	if at < 0 {
 		return nil
 	}
-	data, err := json.Marshal(st)
-	if err != nil {
-		return fmt.Errorf("sandbox: encode state: %w", err)
-	}
-	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // created with mode 0600
-	if err != nil {
-		return fmt.Errorf("sandbox: SANDBOX_STATE: %w", err)
-	}
-	_, err = temp.Write(data)
-	if err = errors.Join(err, temp.Close()); err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("sandbox: SANDBOX_STATE: %w", errors.Join(err, os.Remove(temp.Name())))
-	}
-	return nil
+	st.history[id] = versions[at:]
+	return versions[at].intent
 }
 
-func (st *state) dropExpired(now time.Time) {
-	maps.DeleteFunc(st.Keys, func(_ string, k savedKey) bool { return k.expired(now) })
+// pruneKeys drops the keys whose time has passed. They expire in the order in which they were saved.
+func (st *state) pruneKeys(now time.Time) {
+	for len(st.keyOrder) > 0 && st.keyOrder[0].expired(now) {
+		if k := st.keyOrder[0]; st.keys[k.Key] == k {
+			delete(st.keys, k.Key)
+		}
+		st.keyOrder[0] = nil
+		st.keyOrder = st.keyOrder[1:]
+	}
 }
 
-func (st *state) intent(id string) *intent {
-	for _, pi := range st.Intents {
-		if pi.ID == id {
-			return pi
+// eventLife is how long Stripe can still be asked for an event: https://docs.stripe.com/api/events.
+const eventLife = 30 * 24 * time.Hour
+
+// entries is the shortest list of changes that leads to this state.
+func (st *state) entries() []entry {
+	out := []entry{{At: st.last, SigningKey: st.signingKey, Advance: st.skew}}
+	for _, pi := range st.intents.items {
+		versions := st.history[pi.ID]
+		out = append(out, entry{At: versions[len(versions)-1].at, Intents: []*intent{pi}})
+	}
+	for _, r := range st.refunds.items {
+		out = append(out, entry{Refunds: []*refund{r}})
+	}
+	for _, intent := range slices.Sorted(maps.Keys(st.disputes)) {
+		out = append(out, entry{Disputes: []*dispute{st.disputes[intent]}})
+	}
+	for _, ev := range st.events.items {
+		if st.last.Sub(time.Unix(ev.Created, 0)) < eventLife {
+			out = append(out, entry{Events: []*event{ev}})
 		}
 	}
-	return nil
-}
-
-func (st *state) refund(id string) *refund {
-	for _, r := range st.Refunds {
-		if r.ID == id {
-			return r
+	for _, k := range st.keyOrder {
+		if st.keys[k.Key] == k {
+			out = append(out, entry{Key: k})
 		}
 	}
-	return nil
+	return out
 }

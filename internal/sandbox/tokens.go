@@ -45,8 +45,8 @@ func newSigner(st *state) (signer, error) {
 }
 
 func signingKey(st *state) (jwk.Key, error) {
-	if st.SigningKey != nil {
-		return jwk.ParseKey(st.SigningKey)
+	if st.signingKey != nil {
+		return jwk.ParseKey(st.signingKey)
 	}
 	raw, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -62,7 +62,7 @@ func signingKey(st *state) (jwk.Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	st.SigningKey, err = json.Marshal(key)
+	st.signingKey, err = json.Marshal(key)
 	return key, err
 }
 

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stripe/stripe-go/v85"
+
+	"example.com/orders/internal/sandbox"
 )
 
 // Ensure good cards are charged, and that the intent can be read back.
@@ -157,6 +159,7 @@ func TestSearch(t *testing.T) {
 	b.mustCharge("o2", "pm_card_visa")
 	b.mustCharge(`o'3 " \`, "pm_card_visa")
 	_, _ = b.charge("o4", "pm_card_chargeDeclined")
+	b.clock.advance(sandbox.DefaultSearchLag)
 	for query, want := range map[string]string{
 		`metadata['order_id']:'o1'`:                               "o1",
 		`metadata["order_id"]:"o2"`:                               "o2",

@@ -1,0 +1,140 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// FinishProcessing ends the charge of an intent that a processing rule left in processing.
+func (s *Sandbox) FinishProcessing(id string, succeeded bool) error {
+	return s.control(func(c *change) error {
+		pi := c.st.intents.get(id)
+		if pi == nil || pi.Status != statusProcessing {
+			return fmt.Errorf("sandbox: no payment intent %s in processing", id)
+		}
+		next := *pi
+		if succeeded {
+			next.succeed(c)
+		} else {
+			next.fail(c, *declined("card_declined", "generic_decline"))
+		}
+		return nil
+	})
+}
+
+// FinishRefund makes a pending refund succeed.
+func (s *Sandbox) FinishRefund(id string) error {
+	return s.control(func(c *change) error {
+		r := c.st.refunds.get(id)
+		if r == nil || r.Status != statusPending {
+			return fmt.Errorf("sandbox: no pending refund %s", id)
+		}
+		c.settle(r, statusSucceeded)
+		return nil
+	})
+}
+
+// FailRefund makes a refund fail that is pending or has succeeded: the customer's bank sent the money back. The amount can
+// be refunded again.
+func (s *Sandbox) FailRefund(id string) error {
+	return s.control(func(c *change) error {
+		r := c.st.refunds.get(id)
+		if r == nil || r.Status == statusFailed {
+			return fmt.Errorf("sandbox: no refund %s that could fail", id)
+		}
+		c.settle(r, statusFailed)
+		return nil
+	})
+}
+
+// OpenDispute makes the customer dispute a charge with their bank. The charge cannot be refunded from then on.
+func (s *Sandbox) OpenDispute(intentID string) error {
+	return s.control(func(c *change) error {
+		pi := c.st.intents.get(intentID)
+		if pi == nil || pi.Status != statusSucceeded || c.st.disputes[pi.ID] != nil {
+			return fmt.Errorf("sandbox: no payment intent %s that could be disputed", intentID)
+		}
+		c.putDispute(&dispute{
+			ID: newID("du"), Object: "dispute", Amount: pi.Amount, Charge: *pi.LatestCharge, Created: c.now.Unix(),
+			Currency: pi.Currency, Metadata: map[string]string{}, PaymentIntent: pi.ID, Reason: "fraudulent",
+			Status: "needs_response",
+		}, "charge.dispute.created")
+		return nil
+	})
+}
+
+// control makes a change that no request asked for.
+func (s *Sandbox) control(do func(*change) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.begin()
+	if err := do(c); err != nil {
+		return err
+	}
+	s.commit(c)
+	return nil
+}
+
+// onID answers a POST about the object that the path names.
+func onID(do func(id string) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := do(r.PathValue("id")); err != nil {
+			writeProblem(w, err)
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
+	}
+}
+
+func (s *Sandbox) postFinish(w http.ResponseWriter, r *http.Request) {
+	var asked struct {
+		Succeeded *bool `json:"succeeded"`
+	}
+	err := readJSON(w, r, &asked)
+	if err == nil && asked.Succeeded == nil {
+		err = errors.New("succeeded is required")
+	}
+	if err == nil {
+		err = s.FinishProcessing(r.PathValue("id"), *asked.Succeeded)
+	}
+	if err != nil {
+		writeProblem(w, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// maxAdvance keeps an absurd step from overflowing a duration.
+const maxAdvance = 10 * 365 * 24 * time.Hour
+
+func (s *Sandbox) postClock(w http.ResponseWriter, r *http.Request) {
+	var asked struct {
+		AdvanceSeconds int64 `json:"advance_seconds"`
+	}
+	err := readJSON(w, r, &asked)
+	if err == nil && (asked.AdvanceSeconds < 0 || asked.AdvanceSeconds > int64(maxAdvance/time.Second)) {
+		err = fmt.Errorf("advance_seconds must be within 0 and %d", int64(maxAdvance/time.Second))
+	}
+	if err != nil {
+		writeProblem(w, err)
+		return
+	}
+	s.AdvanceClock(time.Duration(asked.AdvanceSeconds) * time.Second)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	writeJSON(w, http.StatusOK, map[string]time.Time{"now": s.now()})
+}
+
+func (s *Sandbox) putEventsURL(w http.ResponseWriter, r *http.Request) {
+	var asked struct {
+		URL string `json:"url"`
+	}
+	if err := readJSON(w, r, &asked); err != nil {
+		writeProblem(w, err)
+		return
+	}
+	s.SetEventsURL(asked.URL)
+	w.WriteHeader(http.StatusNoContent)
+}

@@ -1,0 +1,94 @@
+package sandbox
+
+import "sort"
+
+// object is what Stripe lists: it has an id and the time of its creation, in seconds since 1970.
+type object interface {
+	ref() (id string, created int64)
+}
+
+// series keeps objects in the order of their creation and finds each by its id at once. Objects never change: a change
+// puts a new one with the same id in the place of the old one, so whoever holds the old one may go on reading it.
+type series[T object] struct {
+	items []T
+	at    map[string]int
+}
+
+// put adds an object, or replaces the one with its id. It reports whether the object is new.
+func (s *series[T]) put(item T) bool {
+	if s.at == nil {
+		s.at = map[string]int{}
+	}
+	id, _ := item.ref()
+	if i, ok := s.at[id]; ok {
+		s.items[i] = item
+		return false
+	}
+	s.at[id] = len(s.items)
+	s.items = append(s.items, item)
+	return true
+}
+
+// get returns the object as it is now, or the zero value: nil.
+func (s *series[T]) get(id string) (item T) {
+	if i, ok := s.at[id]; ok {
+		item = s.items[i]
+	}
+	return item
+}
+
+// paging is which part of a list is asked for: the objects created in [from, to] seconds, after or before one of them.
+type paging struct {
+	limit         int
+	after, before string // ids, of which at most one is set
+	from, to      int64
+}
+
+// page returns that part, the newest first, and whether there is more in the direction in which it pages. Objects that
+// keep refuses are passed over. It takes O(log n) to find the start, then a step for each object that it looks at. It
+// returns false if the list has no object with the id in paging.
+func (s *series[T]) page(p paging, keep func(T) bool) (items []T, more, found bool) {
+	low, high, found := s.window(p)
+	if !found {
+		return nil, false, false
+	}
+	items = []T{}
+	take := func(i int) bool {
+		if keep != nil && !keep(s.items[i]) {
+			return true
+		}
+		if len(items) == p.limit {
+			more = true
+			return false
+		}
+		items = append(items, s.items[i])
+		return true
+	}
+	if p.before == "" {
+		for i := high - 1; i >= low && take(i); i-- {
+		}
+		return items, more, true
+	}
+	for i := low; i < high && take(i); i++ {
+	}
+	for i, j := 0, len(items)-1; i < j; i, j = i+1, j-1 {
+		items[i], items[j] = items[j], items[i]
+	}
+	return items, more, true
+}
+
+// window is the half-open range of the objects that paging can reach.
+func (s *series[T]) window(p paging) (low, high int, found bool) {
+	created := func(i int) int64 { _, t := s.items[i].ref(); return t }
+	low = sort.Search(len(s.items), func(i int) bool { return created(i) >= p.from })
+	high = sort.Search(len(s.items), func(i int) bool { return created(i) > p.to })
+	if p.after != "" {
+		i, ok := s.at[p.after]
+		return low, min(high, i), ok
+	}
+	if p.before != "" {
+		i, ok := s.at[p.before]
+		return max(low, i+1), high, ok
+	}
+	return low, high, true
+}
