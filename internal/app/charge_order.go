@@ -9,164 +9,284 @@ import (
 	"example.com/orders/internal/domain"
 )
 
-// ChargeOrder is the job behind a placed order. It asks the provider between two transactions and never inside one:
-// the first notes the attempt, the second records the answer together with the job's completion.
+// ChargeOrder is the job behind a placed order. It brings the payment to the state that the provider decides:
 //
-// An error means that the job must run again: ErrNotFound before the order is visible, anything else while the
-// outcome is unknown. Running it again at any point is safe.
+//	load → create the intent, unconfirmed → commit its id → confirm it → record the outcome with the job's completion
+//
+// No transaction is open while the provider is asked. Every run that finds an intent retrieves it first and acts on its
+// state, so running again at any point, twice at once too, is safe: the intent refuses a second confirmation.
+//
+// An error means that the job must run again: ErrNotFound before the order is visible, anything else while the provider
+// has not decided.
 func (s *Service) ChargeOrder(ctx context.Context, ref OrderRef, done Completion) error {
-	payment, err := s.beginCharge(ctx, ref, done)
-	if err != nil {
-		return fmt.Errorf("begin charge: %w", err)
-	}
-	if payment == nil {
-		return nil
-	}
-	record, err := s.askForCharge(ctx, *payment)
-	if err != nil {
-		return fmt.Errorf("charge: %w", err)
-	}
-	if err := s.settleCharge(ctx, ref, record, done); err != nil {
-		return fmt.Errorf("record charge: %w", err)
+	c := charge{Service: s, ref: ref, done: done}
+	if err := c.run(ctx); err != nil {
+		return fmt.Errorf("charge order: %w", err)
 	}
 	return nil
 }
 
-// beginCharge notes the first attempt, so that a cancellation from now on knows that money may have moved. It returns
-// nil when there is nothing to ask: the outcome is known, or the order was cancelled before anybody asked.
-func (s *Service) beginCharge(ctx context.Context, ref OrderRef, done Completion) (begun *domain.PaymentState, err error) {
-	err = s.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		begun = nil
-		order, payment, err := lockBoth(ctx, tx, ref)
-		if err != nil {
-			return err
-		}
-		state := payment.State()
-		if payment.Settled() {
-			return done(ctx, tx)
-		}
-		if order.State().Status == domain.OrderCancelled && state.AttemptedAt.IsZero() {
-			if err := payment.Cancel(s.now()); err != nil {
-				return err
-			}
-			if err := tx.Payments().Save(ctx, payment); err != nil {
-				return err
-			}
-			return done(ctx, tx)
-		}
-		if state.AttemptedAt.IsZero() {
-			// Not noted as asked for while nobody asks: a cancellation meanwhile must not lead to a charge.
-			if err := s.gateway.ChargePaused(); err != nil {
-				return err
-			}
-		}
-		if payment.Attempt(s.now()) {
-			if err := tx.Payments().Save(ctx, payment); err != nil {
-				return err
-			}
-		}
-		state = payment.State()
-		begun = &state
-		return nil
-	})
-	return begun, err
+// charge is one run of the charge protocol for one order.
+type charge struct {
+	*Service
+	ref  OrderRef
+	done Completion
 }
 
-// recordCharge changes the payment, and what follows from it, in the transaction that completes the job.
-type recordCharge func(ctx context.Context, tx Tx, o *domain.Order, p *domain.Payment) error
+// look is what one transaction saw of an order and its payment.
+type look struct {
+	order   domain.OrderStatus
+	payment domain.PaymentState
+	now     time.Time // the database's
+}
 
-// askForCharge asks the provider. Within the horizon it repeats the same call under the same key. Beyond it the
-// provider may have forgotten the key, so a blind repetition could charge twice: it looks the charge up first, and
-// when the outcome still cannot be learned it gives up visibly.
-func (s *Service) askForCharge(ctx context.Context, p domain.PaymentState) (recordCharge, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.settings.ProviderTimeout) // so that there is time to record what it says
+// intentRequest asks for the intent of a payment, with the key's generation that is due.
+func intentRequest(p domain.PaymentState) IntentRequest {
+	return IntentRequest{
+		Ref: OrderRef{p.Tenant, p.OrderID}, IntentID: p.IntentID, Amount: p.Amount,
+		PaymentMethod: p.PaymentMethod, Generation: p.KeyGeneration,
+	}
+}
+
+// errUndecided ends a run whose intent the provider is still working on: the job looks again later.
+var errUndecided = errors.New("provider has not decided the charge yet")
+
+func (c charge) run(ctx context.Context) error {
+	seen, settled, err := c.load(ctx)
+	if err != nil || settled {
+		return err
+	}
+	asked, cancel := context.WithTimeout(ctx, c.settings.ProviderTimeout) // leaves time to record the answers
 	defer cancel()
-	ref := OrderRef{p.Tenant, p.OrderID}
-	late := s.pastHorizon(p.AttemptedAt)
-	if late {
-		found, ok, err := s.gateway.FindCharge(ctx, ref)
-		switch {
-		case errors.Is(err, ErrProviderPaused):
-			return nil, err
-		case err != nil:
-			return s.recordUnresolved, nil // the record says that nobody could tell
-		case ok:
-			return s.recordAnswer(found), nil
-		}
+	if seen.payment.IntentID == "" {
+		return c.begin(ctx, asked, seen)
 	}
-	answer, err := s.gateway.Charge(ctx, ChargeRequest{Ref: ref, Amount: p.Amount, PaymentMethod: p.PaymentMethod})
-	switch {
-	case err == nil:
-		return s.recordAnswer(answer), nil
-	case late && !errors.Is(err, ErrProviderPaused):
-		return s.recordUnresolved, nil
-	default:
-		return nil, err
+	intent, err := c.provider.RetrieveIntent(asked, intentRequest(seen.payment))
+	if err != nil {
+		return c.failed(ctx, seen, err)
 	}
+	return c.act(ctx, asked, seen, intent)
 }
 
-func (s *Service) pastHorizon(first time.Time) bool {
-	return s.now().Sub(first) > s.settings.ChargeHorizon
-}
-
-func (s *Service) settleCharge(ctx context.Context, ref OrderRef, record recordCharge, done Completion) error {
-	return s.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		order, payment, err := lockBoth(ctx, tx, ref)
+// load looks at the payment. It completes the job where nothing is left to decide: the payment is settled, or the order
+// was cancelled before an intent was known, so no money can move.
+func (c charge) load(ctx context.Context) (seen look, settled bool, err error) {
+	err = c.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		order, payment, err := lockBoth(ctx, tx, c.ref)
 		if err != nil {
 			return err
 		}
-		if !payment.Settled() {
-			if err := record(ctx, tx, order, payment); err != nil {
+		seen = look{order.State().Status, payment.State(), tx.Now()}
+		settled = payment.Settled()
+		if !settled && neverAsked(seen) {
+			settled = true
+			if err := payment.Cancel(tx.Now()); err != nil {
 				return err
 			}
 			if err := tx.Payments().Save(ctx, payment); err != nil {
 				return err
 			}
 		}
-		return done(ctx, tx)
+		if settled {
+			return c.done(ctx, tx)
+		}
+		return nil
 	})
+	return seen, settled, err
 }
 
-func (s *Service) recordAnswer(a ChargeAnswer) recordCharge {
-	if a.Succeeded {
-		return func(ctx context.Context, tx Tx, o *domain.Order, p *domain.Payment) error {
-			return s.recordSucceeded(ctx, tx, o, p, a.ChargeID)
+// neverAsked tells whether the order was cancelled before any call that can charge was possible.
+func neverAsked(l look) bool {
+	return l.order == domain.OrderCancelled && l.payment.IntentID == "" && l.payment.LegacyAttemptAt.IsZero()
+}
+
+// begin finds or creates the intent, commits its id and only then goes on to confirm it. A crash before the commit leaves
+// an unconfirmed intent, which moves no money.
+func (c charge) begin(ctx, asked context.Context, seen look) error {
+	intent, err := c.findOrCreate(asked, seen)
+	if err != nil {
+		return c.failed(ctx, seen, err)
+	}
+	if seen, err = c.note(ctx, intent.ID); err != nil {
+		return err
+	}
+	return c.act(ctx, asked, seen, intent)
+}
+
+// findOrCreate creates the intent. Two payments are looked up first, since a key that the provider has pruned cannot
+// protect them: one that is older than the provider's search lags (after a restore its intent may exist although it is
+// not noted here), and one that the release before this one has asked for.
+func (c charge) findOrCreate(ctx context.Context, seen look) (Intent, error) {
+	p, age := seen.payment, seen.now.Sub(seen.payment.CreatedAt)
+	if age > searchLag || !p.LegacyAttemptAt.IsZero() {
+		found, err := c.provider.SearchIntents(ctx, intentRequest(seen.payment))
+		if err != nil {
+			return Intent{}, err
+		}
+		if len(found) > 0 {
+			return furthest(found), nil
 		}
 	}
-	return s.recordDeclined
+	if !p.LegacyAttemptAt.IsZero() && seen.now.Sub(p.LegacyAttemptAt) < searchLag {
+		return Intent{}, fmt.Errorf("an older release has asked: %w", errUndecided)
+	}
+	return c.provider.CreateIntent(ctx, intentRequest(seen.payment))
 }
 
-// recordSucceeded notes the charge. Where the order was cancelled in the meantime, the money goes back.
-func (s *Service) recordSucceeded(ctx context.Context, tx Tx, o *domain.Order, p *domain.Payment, chargeID string) error {
-	if err := p.Succeed(chargeID, s.now()); err != nil {
-		return err
+// searchLag is the age from which the provider's search is believed to know an intent. Stripe states a minute, and up to
+// an hour in an outage. Anything younger is protected by the idempotency key, which is kept for at least 24 hours.
+const searchLag = 2 * time.Hour
+
+// furthest is the intent whose money moved or is moving, else any that can still be confirmed, else the last one.
+func furthest(found []Intent) Intent {
+	rank := map[IntentStatus]int{IntentSucceeded: 3, IntentProcessing: 2, IntentRequiresConfirmation: 1}
+	best := found[0]
+	for _, i := range found[1:] {
+		if rank[i.Status] > rank[best.Status] {
+			best = i
+		}
 	}
-	if o.State().Status != domain.OrderCancelled {
+	return best
+}
+
+// note commits the intent's id. Where another run has noted one meanwhile, that one counts and this run ends.
+func (c charge) note(ctx context.Context, intentID string) (seen look, err error) {
+	err = c.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		order, payment, err := lockBoth(ctx, tx, c.ref)
+		if err != nil {
+			return err
+		}
+		p := payment.State()
+		switch {
+		case payment.Settled() || p.IntentID != "" && p.IntentID != intentID:
+			return errSuperseded
+		case p.IntentID == "":
+			if err := payment.NoteIntent(intentID, tx.Now()); err != nil {
+				return err
+			}
+			if err := tx.Payments().Save(ctx, payment); err != nil {
+				return err
+			}
+		}
+		seen = look{order.State().Status, payment.State(), tx.Now()}
+		return nil
+	})
+	return seen, err
+}
+
+// errSuperseded ends a run whose payment another run, or a cancellation, has moved on. The next run sees how.
+var errSuperseded = errors.New("payment was changed by another run")
+
+// act does what the state of the intent asks for.
+func (c charge) act(ctx, asked context.Context, seen look, intent Intent) error {
+	if open(intent.Status) {
+		advanced, err := c.advance(ctx, asked, seen, intent)
+		if err != nil {
+			return c.failed(ctx, seen, err)
+		}
+		intent = advanced
+	}
+	if !decided(intent.Status) {
+		return fmt.Errorf("intent is %s: %w", intent.Status, errUndecided)
+	}
+	return c.record(ctx, intent)
+}
+
+func open(status IntentStatus) bool {
+	return status == IntentRequiresConfirmation || status == IntentRequiresAction
+}
+
+// decided tells whether the provider has said its last word. An intent is created with its payment method, so one that
+// requires another has been declined.
+func decided(status IntentStatus) bool {
+	return status == IntentSucceeded || status == IntentCanceled || status == IntentRequiresPaymentMethod
+}
+
+// advance confirms the intent, or cancels it where the order is cancelled, a person would have to authenticate, or the
+// provider has refused for too long. A refusal says only that this call did nothing: the intent's state, read again,
+// says what is true.
+func (c charge) advance(ctx, asked context.Context, seen look, intent Intent) (Intent, error) {
+	call := c.provider.ConfirmIntent
+	if seen.order == domain.OrderCancelled || intent.Status == IntentRequiresAction || c.expired(seen) {
+		call = c.provider.CancelIntent
+	}
+	request := intentRequest(seen.payment)
+	answer, err := call(asked, request)
+	if refused, ok := errors.AsType[*RefusedError](err); ok {
+		answer, err = c.provider.RetrieveIntent(asked, request)
+		if err == nil && open(answer.Status) {
+			return Intent{}, refused
+		}
+	}
+	return answer, err
+}
+
+// expired tells whether the provider has refused this charge for so long that it is given up.
+func (c charge) expired(seen look) bool {
+	r := seen.payment.Refusal
+	return r.Code != "" && seen.now.Sub(r.Since) > c.settings.RefusalLimit
+}
+
+// failed notes what the next run has to know of a failed call, and returns the error for the job.
+func (c charge) failed(ctx context.Context, seen look, cause error) error {
+	if errors.Is(cause, ErrMismatch) {
+		c.monitor.Finding(ctx, FindingMismatch, c.ref, seen.payment.IntentID)
+	}
+	refused, isRefusal := errors.AsType[*RefusedError](cause)
+	if !isRefusal && !errors.Is(cause, ErrKeyUnusable) {
+		return cause
+	}
+	gaveUp := false
+	err := c.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		order, payment, err := lockBoth(ctx, tx, c.ref)
+		if err != nil || payment.Settled() || payment.State().IntentID != seen.payment.IntentID {
+			return err
+		}
+		if gaveUp = isRefusal && seen.payment.IntentID == "" && c.expired(seen); gaveUp {
+			return c.giveUp(ctx, tx, order, payment)
+		}
+		if isRefusal {
+			payment.Refuse(refused.Code, tx.Now())
+		} else {
+			payment.NextKey(seen.payment.KeyGeneration, tx.Now())
+		}
+		return tx.Payments().Save(ctx, payment)
+	})
+	if isRefusal {
+		c.monitor.Finding(ctx, FindingChargeRefused, c.ref, refused.Code)
+	}
+	if err == nil && gaveUp {
 		return nil
 	}
-	return s.refundBalance(ctx, tx, p, o.State().Cancellation.Reason)
+	return errors.Join(cause, err)
 }
 
-// recordDeclined ends the payment and, with it, the order: cancelled, its stock back on the shelf.
-func (s *Service) recordDeclined(ctx context.Context, tx Tx, o *domain.Order, p *domain.Payment) error {
-	now := s.now()
-	if err := p.Fail(now); err != nil {
+// giveUp ends a charge that the provider refuses to begin: there is no intent, so no money can move.
+func (c charge) giveUp(ctx context.Context, tx Tx, order *domain.Order, payment *domain.Payment) error {
+	if err := c.fail(ctx, tx, order, payment); err != nil {
 		return err
 	}
-	if o.State().Status == domain.OrderCancelled {
-		return nil
-	}
-	if err := o.Cancel(domain.Cancellation{Reason: domain.ReasonPaymentFailed, CancelledAt: now}); err != nil {
-		return err
-	}
-	if err := tx.Orders().Save(ctx, o); err != nil {
-		return err
-	}
-	return s.moveStock(ctx, tx, o.State(), (*domain.Stock).Return)
+	return c.done(ctx, tx)
 }
 
-func (s *Service) recordUnresolved(_ context.Context, _ Tx, _ *domain.Order, p *domain.Payment) error {
-	return p.GiveUp(s.now())
+// record settles order and payment by the intent's state, in the transaction that completes the job.
+func (c charge) record(ctx context.Context, intent Intent) error {
+	var found []finding
+	err := c.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		order, payment, err := lockBoth(ctx, tx, c.ref)
+		if err != nil {
+			return err
+		}
+		if found, err = c.settle(ctx, tx, order, payment, intent); err != nil {
+			return err
+		}
+		return c.done(ctx, tx)
+	})
+	if err != nil {
+		return fmt.Errorf("record charge: %w", err)
+	}
+	c.report(ctx, c.ref, found)
+	return nil
 }
 
 // lockBoth locks an order and its payment, in the order that every use case keeps.

@@ -28,7 +28,7 @@ func (s *Service) ChangeShippingAddress(ctx context.Context, a Actor, in ChangeA
 		Target:   ownOrder(a, UseCaseChangeAddress, in.OrderID),
 		Handle: func(ctx context.Context, tx Tx) (domain.OrderState, error) {
 			return changeOrder(ctx, tx, OrderRef{a.Tenant, in.OrderID}, in.Expected, func(o *domain.Order) error {
-				return o.ChangeAddress(in.Address, s.now())
+				return o.ChangeAddress(in.Address, tx.Now())
 			})
 		},
 	})
@@ -84,8 +84,8 @@ func (s *Service) ShipOrder(ctx context.Context, a Actor, in ShipOrderInput) (do
 					return err
 				}
 				return o.Ship(domain.Shipment{
-					Carrier: in.Carrier, TrackingNumber: in.TrackingNumber, ShippedAt: s.now(),
-				}, payment.State().Status)
+					Carrier: in.Carrier, TrackingNumber: in.TrackingNumber, ShippedAt: tx.Now(),
+				}, payment.State())
 			})
 		},
 	})
@@ -122,9 +122,8 @@ func (s *Service) CancelOrder(ctx context.Context, a Actor, k Keyed[domain.Order
 }
 
 func (s *Service) cancelOrder(ctx context.Context, tx Tx, ref OrderRef, in CancelOrderInput) (domain.OrderState, error) {
-	now := s.now()
 	order, err := changeOrder(ctx, tx, ref, in.Expected, func(o *domain.Order) error {
-		return o.Cancel(domain.Cancellation{Reason: in.Reason, CancelledAt: now})
+		return o.Cancel(domain.Cancellation{Reason: in.Reason, CancelledAt: tx.Now()})
 	})
 	if err != nil {
 		return domain.OrderState{}, err
@@ -135,7 +134,8 @@ func (s *Service) cancelOrder(ctx context.Context, tx Tx, ref OrderRef, in Cance
 	return order, s.moveStock(ctx, tx, order, (*domain.Stock).Return)
 }
 
-// releasePayment does to the payment of a cancelled order what its state asks for.
+// releasePayment does to the payment of a cancelled order what its state asks for. Once an intent is known, the provider
+// decides whether the charge or the cancellation was first: settle-payment asks it at once.
 func (s *Service) releasePayment(ctx context.Context, tx Tx, ref OrderRef, reason string) error {
 	payment, err := tx.Payments().ForUpdate(ctx, ref.Tenant, ref.OrderID)
 	if err != nil {
@@ -144,10 +144,10 @@ func (s *Service) releasePayment(ctx context.Context, tx Tx, ref OrderRef, reaso
 	switch p := payment.State(); {
 	case p.Status == domain.PaymentSucceeded:
 		err = s.refundBalance(ctx, tx, payment, reason)
-	case p.Status == domain.PaymentPending && p.AttemptedAt.IsZero():
-		err = payment.Cancel(s.now())
-	default: // in flight, unresolved: whoever learns of a charge refunds it
-		return nil
+	case neverAsked(look{order: domain.OrderCancelled, payment: p}):
+		err = payment.Cancel(tx.Now())
+	default:
+		return tx.Outbox().SettlePayment(ctx, ref, "")
 	}
 	if err != nil {
 		return err

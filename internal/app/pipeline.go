@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"example.com/orders/internal/domain"
 )
@@ -108,7 +107,7 @@ func target[R any](ctx context.Context, tx Tx, c Command[R]) error {
 func idempotent[R any](
 	ctx context.Context, tx Tx, s *Service, scope KeyScope, print Fingerprint, c Command[R],
 ) (Outcome, error) {
-	now := s.now()
+	now := tx.Now()
 	winner, err := tx.ClaimKey(ctx, scope, print, now, now.Add(s.settings.KeyRetention))
 	if err != nil {
 		return Outcome{}, err
@@ -146,6 +145,3 @@ func ownOrder(actor Actor, u UseCase, id domain.OrderID) func(context.Context, T
 		return nil
 	}
 }
-
-// Clock tells the time; everything that is stored or compared uses the one clock of the Service.
-type Clock func() time.Time

@@ -56,7 +56,7 @@ func (s *Service) placeOrder(ctx context.Context, tx Tx, a Actor, in PlaceOrderI
 	}
 	order, err := domain.PlaceOrder(domain.NewOrder{
 		Tenant: a.Tenant, ID: s.newID(), Customer: a.ID, Currency: in.Currency, Wanted: in.Lines,
-		Address: in.Address, At: s.now(),
+		Address: in.Address, At: tx.Now(),
 	}, catalogue)
 	if err != nil {
 		return domain.OrderState{}, err

@@ -23,11 +23,18 @@ type Store interface {
 
 // Tx is what can be done inside one transaction.
 type Tx interface {
+	// Now is the time at which the transaction began, by the database's clock, in UTC and microseconds: the one clock of
+	// everything that is stored or compared. The clock of this machine decides nothing.
+	Now() time.Time
+
 	Orders() Orders
 	Payments() Payments
 	Products() Products
 	Stock() StockRepository
 	Outbox() Outbox
+	Inbox() Inbox
+	Unmatched() UnmatchedCharges
+	Watermarks() Watermarks
 
 	// ClaimKey claims the key for this transaction and returns nil, or returns the completed record of the winner.
 	// An expired record is replaced.
@@ -96,8 +103,52 @@ type OrderRef struct {
 type Outbox interface {
 	ChargeOrder(ctx context.Context, ref OrderRef) error
 	RefundCharge(ctx context.Context, ref OrderRef, refund uuid.UUID) error
-	// Orphans finds, at most limit, the charges and refunds that have had no outcome since before and no live job.
+	// SettlePayment asks for a look at the payment's objects at the provider, and at the intent where one is named.
+	SettlePayment(ctx context.Context, ref OrderRef, intentID string) error
+	// Orphans finds, at most limit, the charges and refunds that have been undecided since before and have no live job.
 	Orphans(ctx context.Context, before time.Time, limit int) ([]Orphan, error)
+}
+
+// Inbox is the ids of the provider events that were received.
+type Inbox interface {
+	// Add keeps an event's id until expires. False: it is kept already.
+	Add(ctx context.Context, e ProviderEvent, now, expires time.Time) (bool, error)
+}
+
+// UnmatchedCharge is money that the provider holds and that no payment accounts for.
+type UnmatchedCharge struct {
+	Ref           OrderRef
+	Intent        Intent
+	Kind          FindingKind // FindingSecondCharge or FindingUnknownCharge
+	KeyGeneration int         // of the provider's idempotency key of its refund
+}
+
+// UnmatchedCharges is the repository of unmatched charges. A row is added once and kept for good, as the explanation of
+// the refund.
+type UnmatchedCharges interface {
+	Add(ctx context.Context, c UnmatchedCharge, now time.Time) error
+	// Open lists, at most limit, the oldest ones that have not been returned: every second charge, and those of unknown
+	// orders that were added before.
+	Open(ctx context.Context, before time.Time, limit int) ([]UnmatchedCharge, error)
+	// Returned notes the refund that gave the money back.
+	Returned(ctx context.Context, c UnmatchedCharge, refundID string, now time.Time) error
+	// NextKey makes the next attempt at the refund use another idempotency key.
+	NextKey(ctx context.Context, c UnmatchedCharge) error
+}
+
+// Watermark tells how far reconcile-payments has compared a stream of the provider.
+type Watermark struct {
+	Stream ProviderStream
+	From   time.Time // everything that was created before has been compared; zero: nothing was
+	Next   time.Time // what From becomes once the pages from After on have been compared; zero: no pass is under way
+	After  string    // the last id of the last page that was compared
+}
+
+// Watermarks is the repository of watermarks.
+type Watermarks interface {
+	// Lock returns the watermark and keeps other runs of reconcile-payments from it until the transaction ends.
+	Lock(ctx context.Context, stream ProviderStream) (Watermark, error)
+	Save(ctx context.Context, w Watermark, now time.Time) error
 }
 
 // Completion marks the job at work as completed in the transaction that records its result.

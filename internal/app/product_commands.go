@@ -45,14 +45,14 @@ func (s *Service) PutProduct(ctx context.Context, a Actor, in PutProductInput) (
 }
 
 func (s *Service) createProduct(ctx context.Context, tx Tx, a Actor, in PutProductInput) (domain.ProductState, error) {
-	product := domain.NewProduct(a.Tenant, in.SKU, in.Details, s.now())
+	product := domain.NewProduct(a.Tenant, in.SKU, in.Details, tx.Now())
 	if err := tx.Products().Add(ctx, product); err != nil {
 		if errors.Is(err, ErrExists) {
 			return domain.ProductState{}, errProductExists
 		}
 		return domain.ProductState{}, err
 	}
-	return product.State(), tx.Stock().Add(ctx, domain.NewStock(a.Tenant, in.SKU, s.now()))
+	return product.State(), tx.Stock().Add(ctx, domain.NewStock(a.Tenant, in.SKU, tx.Now()))
 }
 
 func (s *Service) editProduct(ctx context.Context, tx Tx, a Actor, in PutProductInput) (domain.ProductState, error) {
@@ -63,7 +63,7 @@ func (s *Service) editProduct(ctx context.Context, tx Tx, a Actor, in PutProduct
 	if err := in.Expected.check(product.State().Version); err != nil {
 		return domain.ProductState{}, err
 	}
-	product.Edit(in.Details, s.now())
+	product.Edit(in.Details, tx.Now())
 	err = tx.Products().Save(ctx, product)
 	return product.State(), err
 }
@@ -99,7 +99,7 @@ func (s *Service) AdjustStock(ctx context.Context, a Actor, k Keyed[domain.Stock
 			if !ok {
 				return domain.StockState{}, ErrProductNotFound
 			}
-			if err := k.Adjust(in.Delta, s.now()); err != nil {
+			if err := k.Adjust(in.Delta, tx.Now()); err != nil {
 				return domain.StockState{}, err
 			}
 			err = tx.Stock().Save(ctx, []*domain.Stock{k})

@@ -23,7 +23,7 @@ type PaymentProvider interface {
 	ConfirmIntent(ctx context.Context, r IntentRequest) (Intent, error)
 	// CancelIntent cancels the intent, unless it has succeeded or is processing.
 	CancelIntent(ctx context.Context, r IntentRequest) (Intent, error)
-	// RetrieveIntent reads the intent by its id. It does not lag behind writes.
+	// RetrieveIntent reads the intent by its id. It does not lag behind writes. A zero amount in the request: any amount.
 	RetrieveIntent(ctx context.Context, r IntentRequest) (Intent, error)
 	// SearchIntents finds every intent of the order by its metadata. It lags behind writes, by a minute or more.
 	SearchIntents(ctx context.Context, r IntentRequest) ([]Intent, error)
@@ -33,7 +33,7 @@ type PaymentProvider interface {
 	// ListRefunds lists every refund of an intent. It does not lag behind writes.
 	ListRefunds(ctx context.Context, r IntentRequest) ([]ProviderRefund, error)
 
-	// List returns one page of what the provider holds: the objects of a stream that were created in [From, To).
+	// List returns one page of what the provider holds: the objects of a stream that were created since From.
 	List(ctx context.Context, q ProviderQuery) (ProviderPage, error)
 }
 
@@ -100,7 +100,7 @@ type RefundRequest struct {
 	RefundID   uuid.UUID
 	IntentID   string
 	Amount     domain.Money
-	Generation int // of the idempotency key
+	Generation int // of the idempotency key; 0: the key of the release before this one, which has no tenant
 }
 
 // ProviderRefund is what the provider says of a refund.
@@ -125,16 +125,17 @@ const (
 
 // ProviderQuery asks for one page of a stream, newest first, as the provider lists.
 type ProviderQuery struct {
-	Stream   ProviderStream
-	From, To time.Time // of creation, by the provider's clock: [From, To)
-	After    string    // the last id of the page before; empty: the first page
-	Limit    int       // 1 to 100
+	Stream ProviderStream
+	From   time.Time // created then or later, by the provider's clock; zero: from the beginning
+	After  string    // the last id of the page before; empty: the first page
+	Limit  int       // 1 to 100
 }
 
 // ProviderPage is one page.
 type ProviderPage struct {
 	Objects []ProviderObject
-	Last    string // the id to go on after
+	Newest  time.Time // when the newest object of the page was created, by the provider's clock; zero: the page is empty
+	Last    string    // the id to go on after
 	More    bool
 }
 

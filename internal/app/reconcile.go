@@ -2,25 +2,67 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/google/uuid"
+
+	"example.com/orders/internal/domain"
 )
 
-// Orphan is a payment or a refund without a known outcome for which no job is alive.
+// Orphan is a payment or a refund that the provider has not decided and for which no job is alive.
 type Orphan struct {
 	Ref    OrderRef
 	Refund uuid.UUID // zero: the charge
 }
 
-// ReconcilePayments is the net beneath the outbox. It finds charges and refunds that have been without an outcome for
-// longer than age and for which no job is alive (it was cancelled by hand, lost in a restore, or gave the charge up as
-// unresolved), and enqueues their jobs again. The provider is never asked here: the jobs do that, by their own protocol,
-// with the lookup first beyond the horizon. It looks at no more than limit and tells how many it enqueued.
-func (s *Service) ReconcilePayments(ctx context.Context, age time.Duration, limit int, done Completion) (n int, err error) {
+// ReconcileLimits bounds one run of reconcile-payments.
+type ReconcileLimits struct {
+	Age     time.Duration // how long a charge or refund may be undecided without a job before it gets another
+	Orphans int           // charges and refunds that get a job again
+	Pages   int           // pages of each stream of the provider, of 100 objects each
+	Returns int           // unmatched charges that are given back
+	// ReturnAfter is how long the charge of an order that is not here is only alerted before it is given back.
+	ReturnAfter time.Duration
+}
+
+// Reconciled is what one run did.
+type Reconciled struct {
+	Enqueued int // charges and refunds that got a job again
+	Compared int // objects of the provider that were compared
+	Differed int // of these, the ones for which settle-payment was enqueued
+	Returned int // unmatched charges that were given back
+}
+
+// ReconcilePayments is the net beneath outbox and events, in both directions: what is undecided here without a live job
+// gets one; what the provider holds since a durable watermark is compared with what is here, and settle-payment is
+// enqueued for what differs; and money that no payment accounts for goes back. Every step is bounded and goes on in the
+// next run where it ended in this one.
+func (s *Service) ReconcilePayments(ctx context.Context, l ReconcileLimits, done Completion) (r Reconciled, err error) {
+	if r.Enqueued, err = s.enqueueOrphans(ctx, l); err != nil {
+		return r, fmt.Errorf("enqueue orphans: %w", err)
+	}
+	for _, stream := range []ProviderStream{StreamIntents, StreamRefunds, StreamEvents} {
+		for range l.Pages {
+			more, err := s.comparePage(ctx, stream, &r)
+			if err != nil {
+				return r, fmt.Errorf("compare %s: %w", stream, err)
+			}
+			if !more {
+				break
+			}
+		}
+	}
+	if r.Returned, err = s.returnUnmatched(ctx, l.Returns, l.ReturnAfter); err != nil {
+		return r, fmt.Errorf("return unmatched charges: %w", err)
+	}
+	return r, s.store.InTx(ctx, done)
+}
+
+func (s *Service) enqueueOrphans(ctx context.Context, l ReconcileLimits) (n int, err error) {
 	err = s.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		orphans, err := tx.Outbox().Orphans(ctx, s.now().Add(-age), limit)
+		orphans, err := tx.Outbox().Orphans(ctx, tx.Now().Add(-l.Age), l.Orphans)
 		if err != nil {
 			return err
 		}
@@ -30,12 +72,9 @@ func (s *Service) ReconcilePayments(ctx context.Context, age time.Duration, limi
 			}
 		}
 		n = len(orphans)
-		return done(ctx, tx)
+		return nil
 	})
-	if err != nil {
-		return 0, fmt.Errorf("reconcile payments: %w", err)
-	}
-	return n, nil
+	return n, err
 }
 
 func enqueueAgain(ctx context.Context, outbox Outbox, o Orphan) error {
@@ -43,4 +82,118 @@ func enqueueAgain(ctx context.Context, outbox Outbox, o Orphan) error {
 		return outbox.RefundCharge(ctx, o.Ref, o.Refund)
 	}
 	return outbox.ChargeOrder(ctx, o.Ref)
+}
+
+// pageSize is the most that the provider lists at once.
+const pageSize = 100
+
+// comparePage compares one page of a stream and moves the watermark, in one transaction each. The provider lists the
+// newest first, so the watermark moves only once a whole pass has reached the old one; it becomes the time of the newest
+// object of the pass's first page, by the provider's own clock.
+func (s *Service) comparePage(ctx context.Context, stream ProviderStream, r *Reconciled) (more bool, err error) {
+	var w Watermark
+	if err := s.store.InTx(ctx, func(ctx context.Context, tx Tx) (err error) {
+		w, err = tx.Watermarks().Lock(ctx, stream)
+		return err
+	}); err != nil {
+		return false, err
+	}
+	asked, cancel := context.WithTimeout(ctx, s.settings.ProviderTimeout)
+	defer cancel()
+	page, err := s.provider.List(asked, ProviderQuery{Stream: stream, From: w.From, After: w.After, Limit: pageSize})
+	if err != nil {
+		return false, err
+	}
+	differed, err := s.compare(ctx, page.Objects)
+	if err != nil {
+		return false, err
+	}
+	r.Compared += len(page.Objects)
+	r.Differed += differed
+	return page.More, s.moveWatermark(ctx, w, page)
+}
+
+// moveWatermark notes that a page was compared, unless another run has moved the watermark meanwhile.
+func (s *Service) moveWatermark(ctx context.Context, seen Watermark, page ProviderPage) error {
+	next := seen
+	if seen.After == "" {
+		next.Next = page.Newest
+	}
+	next.After = page.Last
+	if !page.More {
+		next.After, next.From, next.Next = "", latest(next.Next, seen.From), time.Time{}
+	}
+	return s.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		stored, err := tx.Watermarks().Lock(ctx, seen.Stream)
+		if err != nil || stored != seen {
+			return err
+		}
+		return tx.Watermarks().Save(ctx, next, tx.Now())
+	})
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// compare enqueues settle-payment for every object that does not agree with the payment here.
+func (s *Service) compare(ctx context.Context, objects []ProviderObject) (differed int, err error) {
+	for _, o := range objects {
+		if o.Ref.OrderID == uuid.Nil {
+			continue // not made by this service
+		}
+		var enqueued bool
+		err := s.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+			enqueued = false
+			p, err := tx.Payments().ForUpdate(ctx, o.Ref.Tenant, o.Ref.OrderID)
+			if err != nil && !errors.Is(err, ErrNotFound) {
+				return err
+			}
+			if p != nil && agrees(p, o) || p == nil && !o.moved() {
+				return nil
+			}
+			enqueued = true
+			return tx.Outbox().SettlePayment(ctx, o.Ref, o.intentID())
+		})
+		if err != nil {
+			return differed, err
+		}
+		if enqueued {
+			differed++
+		}
+	}
+	return differed, nil
+}
+
+// moved tells whether money moved by an object.
+func (o ProviderObject) moved() bool { return o.Intent != nil && o.Intent.Status == IntentSucceeded }
+
+func (o ProviderObject) intentID() string {
+	if o.Intent != nil {
+		return o.Intent.ID
+	}
+	return o.Refund.IntentID
+}
+
+// agrees tells whether a payment says what an object of the provider says. The object may be older than the payment, so
+// only what can still change the payment counts.
+func agrees(payment *domain.Payment, o ProviderObject) bool {
+	p := payment.State()
+	if o.Intent != nil {
+		if o.Intent.Status == IntentSucceeded {
+			return p.Status == domain.PaymentSucceeded && p.IntentID == o.Intent.ID && p.Amount == o.Intent.Amount
+		}
+		return payment.Settled() || !decided(o.Intent.Status) || p.IntentID != o.Intent.ID
+	}
+	if o.Refund.IntentID != p.IntentID {
+		return true // its intent says what it has to say
+	}
+	known, here := payment.Refund(o.Refund.localID())
+	if !here {
+		return o.Refund.Status == domain.RefundFailed
+	}
+	return known.Status == o.Refund.Status && known.Amount == o.Refund.Amount || o.Refund.Status == domain.RefundPending
 }

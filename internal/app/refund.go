@@ -2,9 +2,6 @@ package app
 
 import (
 	"context"
-	"fmt"
-
-	"github.com/google/uuid"
 
 	"example.com/orders/internal/domain"
 )
@@ -63,7 +60,7 @@ func (s *Service) RefundOrder(ctx context.Context, a Actor, k Keyed[RefundReceip
 func (s *Service) requestRefund(
 	ctx context.Context, tx Tx, p *domain.Payment, amount domain.Money, reason string,
 ) (domain.Refund, error) {
-	r := domain.Refund{ID: s.newID(), Amount: amount, Status: domain.RefundPending, Reason: reason, CreatedAt: s.now()}
+	r := domain.Refund{ID: s.newID(), Amount: amount, Status: domain.RefundPending, Reason: reason, CreatedAt: tx.Now()}
 	if err := p.RequestRefund(r); err != nil {
 		return domain.Refund{}, err
 	}
@@ -78,86 +75,4 @@ func (s *Service) refundBalance(ctx context.Context, tx Tx, p *domain.Payment, r
 	}
 	_, err := s.requestRefund(ctx, tx, p, balance, reason)
 	return err
-}
-
-// RefundCharge is the job behind a refund. Like ChargeOrder it asks the provider between two transactions. It never
-// gives up: beyond the horizon every attempt looks the refund up before it asks.
-func (s *Service) RefundCharge(ctx context.Context, ref OrderRef, id uuid.UUID, done Completion) error {
-	payment, refund, err := s.beginRefund(ctx, ref, id, done)
-	if err != nil {
-		return fmt.Errorf("begin refund: %w", err)
-	}
-	if refund == nil {
-		return nil
-	}
-	answer, err := s.askForRefund(ctx, payment, *refund)
-	if err != nil {
-		return fmt.Errorf("refund: %w", err)
-	}
-	return s.settleRefund(ctx, ref, id, answer, done)
-}
-
-func (s *Service) beginRefund(
-	ctx context.Context, ref OrderRef, id uuid.UUID, done Completion,
-) (p domain.PaymentState, begun *domain.Refund, err error) {
-	err = s.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		begun = nil
-		payment, err := tx.Payments().ForUpdate(ctx, ref.Tenant, ref.OrderID)
-		if err != nil {
-			return err
-		}
-		refund, ok := payment.Refund(id)
-		if !ok {
-			return fmt.Errorf("refund %s: %w", id, ErrNotFound)
-		}
-		if refund.Status != domain.RefundPending {
-			return done(ctx, tx)
-		}
-		if payment.AttemptRefund(id, s.now()) {
-			if err := tx.Payments().Save(ctx, payment); err != nil {
-				return err
-			}
-			refund, _ = payment.Refund(id)
-		}
-		p, begun = payment.State(), &refund
-		return nil
-	})
-	return p, begun, err
-}
-
-func (s *Service) askForRefund(ctx context.Context, p domain.PaymentState, r domain.Refund) (RefundAnswer, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.settings.ProviderTimeout)
-	defer cancel()
-	request := oldRefundRequest{
-		Ref: OrderRef{p.Tenant, p.OrderID}, RefundID: r.ID, ChargeID: p.ChargeID, Amount: r.Amount,
-	}
-	if s.pastHorizon(r.AttemptedAt) {
-		found, ok, err := s.gateway.FindRefund(ctx, request)
-		if err != nil || ok {
-			return found, err
-		}
-	}
-	return s.gateway.Refund(ctx, request)
-}
-
-func (s *Service) settleRefund(ctx context.Context, ref OrderRef, id uuid.UUID, a RefundAnswer, done Completion) error {
-	outcome := domain.RefundFailed
-	if a.Succeeded {
-		outcome = domain.RefundSucceeded
-	}
-	return s.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		payment, err := tx.Payments().ForUpdate(ctx, ref.Tenant, ref.OrderID)
-		if err != nil {
-			return err
-		}
-		if r, ok := payment.Refund(id); ok && r.Status == domain.RefundPending {
-			if err := payment.SettleRefund(id, outcome, s.now()); err != nil {
-				return err
-			}
-			if err := tx.Payments().Save(ctx, payment); err != nil {
-				return err
-			}
-		}
-		return done(ctx, tx)
-	})
 }

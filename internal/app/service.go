@@ -13,31 +13,29 @@ import (
 // Settings are the durations that the use cases depend on; docs/settings argues their values.
 type Settings struct {
 	KeyRetention    time.Duration // how long a completed client key is kept
-	ChargeHorizon   time.Duration // how long after its first attempt a provider call may be repeated without a lookup
+	EventRetention  time.Duration // how long the id of a provider event is kept
 	ProviderTimeout time.Duration // how long one run of a job may spend with the provider, all its calls together
+	ProviderLag     time.Duration // how long after a server error a refund may still appear at the provider
+	RefusalLimit    time.Duration // how long a refusal that is no decline is retried before the charge or refund fails
 }
 
-// Service is the use cases.
+// Service is the use cases. It has no clock: times are the database's, see Tx.Now.
 type Service struct {
 	store    Store
 	reader   Reader
-	gateway  PaymentGateway
+	provider PaymentProvider
 	settings Settings
-	clock    Clock
+	monitor  Monitor
 	newID    func() uuid.UUID
 }
 
-// New builds the use cases. The API passes no gateway: it never calls the provider.
-func New(store Store, reader Reader, gateway PaymentGateway, settings Settings, clock Clock) *Service {
+// New builds the use cases. The API passes no provider: it never calls it.
+func New(store Store, reader Reader, provider PaymentProvider, settings Settings, monitor Monitor) *Service {
 	return &Service{
-		store: store, reader: reader, gateway: gateway, settings: settings, clock: clock,
+		store: store, reader: reader, provider: provider, settings: settings, monitor: monitor,
 		newID: func() uuid.UUID { return uuid.Must(uuid.NewV7()) },
 	}
 }
-
-// now is the time to store: in UTC and in microseconds, as PostgreSQL keeps it, so that what is answered at once and
-// what is read later are equal.
-func (s *Service) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
 
 func notFoundAs(err, as error) error {
 	if errors.Is(err, ErrNotFound) {

@@ -12,7 +12,7 @@ import (
 func (s *Service) moveStock(
 	ctx context.Context, tx Tx, o domain.OrderState, move func(*domain.Stock, int64, time.Time) error,
 ) error {
-	sold := domain.RestoreOrder(o).Sold()
+	sold := o.Sold()
 	stock, err := tx.Stock().ForUpdate(ctx, o.Tenant, skus(sold))
 	if err != nil {
 		return err
@@ -23,7 +23,7 @@ func (s *Service) moveStock(
 		if !ok {
 			return fmt.Errorf("stock of %s: %w", l.SKU, ErrNotFound)
 		}
-		if err := move(k, l.Quantity, s.now()); err != nil {
+		if err := move(k, l.Quantity, tx.Now()); err != nil {
 			return err
 		}
 		changed = append(changed, k)

@@ -58,7 +58,9 @@ func (a *API) start(ctx context.Context, c config.API, t *telemetry.Telemetry, l
 		return err
 	}
 	store := postgres.NewStore(a.pool, enqueuer.In, storeSettings(c.Database, c.KeyWait), t.Metrics, t.Traces)
-	service := app.New(store, postgres.NewReader(store), nil, app.Settings{KeyRetention: c.KeyRetention}, time.Now)
+	service := app.New(store, postgres.NewReader(store), nil, app.Settings{
+		KeyRetention: c.KeyRetention, EventRetention: c.EventRetention,
+	}, telemetry.Findings{Metrics: t.Metrics, Log: log})
 	keys, stopKeys := context.WithCancel(context.WithoutCancel(ctx)) // fetched for as long as requests are served
 	a.stopKeys = stopKeys
 	auth, err := httpapi.NewJWTAuthenticator(keys, httpapi.JWTConfig{

@@ -34,11 +34,14 @@ func poolGauges(m *telemetry.Metrics, pool *pgxpool.Pool) error {
 // day of completed jobs is never looked through.
 const (
 	liveJobs   = `('available', 'pending', 'retryable', 'running', 'scheduled')`
-	jobsByKind = ` FROM river_job WHERE kind IN ('charge-order', 'refund-charge') AND state IN `
+	jobsByKind = ` FROM river_job WHERE kind IN ('charge-order', 'refund-charge', 'settle-payment') AND state IN `
 	countJobs  = `SELECT state::text, count(*)` + jobsByKind +
 		`('available', 'cancelled', 'discarded', 'pending', 'retryable', 'running', 'scheduled') GROUP BY 1`
 	oldestJobs    = `SELECT kind, extract(epoch FROM now() - min(created_at))` + jobsByKind + liveJobs + ` GROUP BY 1`
-	countPayments = `SELECT status, count(*) FROM payments WHERE status IN ('pending', 'unresolved') GROUP BY 1`
+	openPayments  = ` FROM payments WHERE status IN ('pending', 'unresolved')`
+	countPayments = `SELECT CASE refusal WHEN '' THEN 'pending' ELSE 'refused' END, count(*)` + openPayments + ` GROUP BY 1`
+	oldestPayment = `SELECT '', coalesce(extract(epoch FROM now() - min(created_at)), 0)` + openPayments
+	openUnmatched = `SELECT kind, count(*) FROM unmatched_charges WHERE returned_at IS NULL GROUP BY 1`
 	countRefunds  = `SELECT status, count(*) FROM refunds WHERE status = 'pending' GROUP BY 1`
 )
 
@@ -53,14 +56,23 @@ func workerGauges(m *telemetry.Metrics, pool *pgxpool.Pool, store *postgres.Stor
 		},
 		telemetry.Gauge{
 			Name: "orders.outbox.oldest.age", About: "Age of the oldest live job of the outbox.", Unit: "s", Label: "kind",
-			Read: counts(pool, oldestJobs, "charge-order", "refund-charge"),
+			Read: counts(pool, oldestJobs, "charge-order", "refund-charge", "settle-payment"),
 		},
 		telemetry.Gauge{
-			Name: "orders.payments.open", About: "Payments without a known outcome.", Label: "status",
-			Read: counts(pool, countPayments, "pending", "unresolved"),
+			Name: "orders.payments.open", Label: "status",
+			About: "Payments that the provider has not decided; refused: it refuses to, for a reason that a person can mend.",
+			Read:  counts(pool, countPayments, "pending", "refused"),
 		},
 		telemetry.Gauge{
-			Name: "orders.refunds.open", About: "Refunds without a known outcome.", Label: "status",
+			Name: "orders.payments.oldest.age", About: "Age of the oldest payment that the provider has not decided.", Unit: "s",
+			Read: counts(pool, oldestPayment),
+		},
+		telemetry.Gauge{
+			Name: "orders.charges.unmatched", About: "Charges that no payment accounts for and that have not gone back.", Label: "kind",
+			Read: counts(pool, openUnmatched, "second_charge", "unknown_charge"),
+		},
+		telemetry.Gauge{
+			Name: "orders.refunds.open", About: "Refunds that the provider has not decided.", Label: "status",
 			Read: counts(pool, countRefunds, "pending"),
 		},
 		telemetry.Gauge{

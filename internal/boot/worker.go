@@ -63,15 +63,15 @@ func (w *Worker) start(ctx context.Context, c config.Worker, t *telemetry.Teleme
 	if err != nil {
 		return err
 	}
-	gateway := stripegateway.Guard(telemetry.ObserveGateway(stripegateway.New(stripegateway.Config{
+	provider := stripegateway.Guard(telemetry.ObserveProvider(stripegateway.New(stripegateway.Config{
 		APIKey: c.StripeKey, BaseURL: c.StripeURL, Timeout: c.ProviderTimeout,
 		Transport: otelhttp.NewTransport(http.DefaultTransport, otelhttp.WithTracerProvider(t.Traces),
 			otelhttp.WithMeterProvider(noop.NewMeterProvider()), otelhttp.WithPropagators(t.Propagator())),
-	}), t.Metrics, log))
+	}), t.Metrics))
 	store := postgres.NewStore(w.pool, enqueuer.In, storeSettings(c.Database, 0), t.Metrics, t.Traces)
-	service := app.New(store, postgres.NewReader(store), gateway, app.Settings{
-		ChargeHorizon: c.ChargeHorizon, ProviderTimeout: c.ProviderTimeout,
-	}, time.Now)
+	service := app.New(store, postgres.NewReader(store), provider, app.Settings{
+		ProviderTimeout: c.ProviderTimeout, ProviderLag: c.ProviderLag, RefusalLimit: c.RefusalLimit,
+	}, telemetry.Findings{Metrics: t.Metrics, Log: log})
 	limits := workerConfig(c)
 	limits.Stopping = w.stopping.Done()
 	w.client, err = outbox.NewWorker(w.pool, service, store, postgres.PgxTx, limits, t.Metrics, log, traced)
@@ -97,7 +97,10 @@ func workerConfig(c config.Worker) outbox.WorkerConfig {
 		Purge: outbox.PurgeConfig{
 			Interval: c.PurgeInterval, Batch: c.PurgeBatch, Batches: c.PurgeBatches, Pause: c.PurgePause,
 		},
-		Reconcile: outbox.ReconcileConfig{Interval: c.ReconcileInterval, Age: c.ReconcileAge, Batch: c.ReconcileBatch},
+		Reconcile: outbox.ReconcileConfig{Interval: c.ReconcileInterval, ReconcileLimits: app.ReconcileLimits{
+			Age: c.ReconcileAge, Orphans: c.ReconcileBatch, Pages: c.ReconcilePages, Returns: c.ReconcileBatch,
+			ReturnAfter: c.UnmatchedDelay,
+		}},
 	}
 }
 

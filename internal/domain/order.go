@@ -32,8 +32,9 @@ const (
 // OrderID names an order within its tenant.
 type OrderID = uuid.UUID
 
-// Order is what a customer bought and where it goes. The payment is an aggregate of its own, so that the provider's
-// answer and refunds never make a customer's version of the order stale.
+// Order is what a customer bought and where it goes. The payment is an aggregate of its own, so that a charge that
+// succeeds and its refunds do not make a customer's version of the order stale. A charge that fails does: it cancels the
+// order.
 type Order struct{ s OrderState }
 
 // OrderState is an order's fields, for storing and showing it.
@@ -152,14 +153,17 @@ func (o *Order) ChangeAddress(to Address, at time.Time) error {
 	return nil
 }
 
-// Ship notes that the parcel left. It refuses with order_not_shippable, or with payment_not_settled while the charge
-// has not succeeded.
-func (o *Order) Ship(s Shipment, payment PaymentStatus) error {
+// Ship notes that the parcel left. It refuses with payment_not_settled while the charge has not succeeded, and with
+// order_not_shippable where the order is not open or its money has gone back in full.
+func (o *Order) Ship(s Shipment, payment PaymentState) error {
 	if err := o.s.Status.allows(ActionShip); err != nil {
 		return err
 	}
-	if payment != PaymentSucceeded {
+	switch {
+	case payment.Status != PaymentSucceeded:
 		return Refuse(CodePaymentNotSettled, "The order's payment has not succeeded.")
+	case payment.Balance().Amount == 0:
+		return Refuse(CodeOrderNotShippable, "The order has been refunded in full and cannot be shipped.")
 	}
 	o.s.Status, o.s.Shipment, o.s.UpdatedAt = OrderShipped, &s, s.ShippedAt
 	return nil
@@ -175,9 +179,9 @@ func (o *Order) Cancel(c Cancellation) error {
 }
 
 // Sold is how many units of each sku the order holds, in ascending order of sku: the order in which stock is locked.
-func (o *Order) Sold() []Wanted {
-	wanted := make([]Wanted, len(o.s.Lines))
-	for i, l := range o.s.Lines {
+func (s OrderState) Sold() []Wanted {
+	wanted := make([]Wanted, len(s.Lines))
+	for i, l := range s.Lines {
 		wanted[i] = Wanted{l.SKU, l.Quantity}
 	}
 	return SumBySKU(wanted)

@@ -13,17 +13,16 @@ type PaymentStatus string
 
 // The states of a payment.
 const (
-	PaymentPending    PaymentStatus = "pending"    // the charge has no known outcome yet
-	PaymentSucceeded  PaymentStatus = "succeeded"  // charged
-	PaymentFailed     PaymentStatus = "failed"     // declined for good
-	PaymentUnresolved PaymentStatus = "unresolved" // given up asking; reconcile-payments or a person settles it
-	PaymentCanceled   PaymentStatus = "canceled"   // never charged: the order was cancelled first
+	PaymentPending   PaymentStatus = "pending"   // the provider has not decided yet
+	PaymentSucceeded PaymentStatus = "succeeded" // charged
+	PaymentFailed    PaymentStatus = "failed"    // declined or refused for good; the order is cancelled
+	PaymentCanceled  PaymentStatus = "canceled"  // never charged; the order is cancelled
 )
 
 // RefundStatus is the state of one refund: pending until the provider has answered.
 type RefundStatus string
 
-// The states of a refund.
+// The states of a refund. A succeeded refund can still fail: the customer's bank can return the money days later.
 const (
 	RefundPending   RefundStatus = "pending"
 	RefundSucceeded RefundStatus = "succeeded"
@@ -39,30 +38,53 @@ type PaymentState struct {
 	OrderID       OrderID
 	Status        PaymentStatus
 	Amount        Money
-	PaymentMethod string    // the provider's token of the card, never the card
-	ChargeID      string    // the provider's id of the charge, once known
-	AttemptedAt   time.Time // when the provider was first asked; zero: never. The retry horizon counts from here
-	Refunds       []Refund
-	CreatedAt     time.Time
-	UpdatedAt     time.Time
-	Version       int64
+	PaymentMethod string // the provider's token of the card, never the card
+	IntentID      string // the provider's PaymentIntent; empty: none is known yet
+	KeyGeneration int    // of the provider's idempotency key of the next call; 1 at first
+	Refusal       Refusal
+	// LegacyAttemptAt is set only by the release before this one, which confirmed at creation: its call may have charged.
+	LegacyAttemptAt time.Time
+	Refunds         []Refund
+	CreatedAt       time.Time
+	UpdatedAt       time.Time
+	Version         int64
+}
+
+// Refusal is the provider's no to a call that is neither a decline nor passing: a person has to look at it.
+type Refusal struct {
+	Code  string    // the provider's codes, never its text; empty: nothing is refused
+	Since time.Time // when the first refusal was noted
+}
+
+// again keeps the time of the first refusal.
+func (r Refusal) again(code string, at time.Time) Refusal {
+	if r.Code == "" {
+		r.Since = at
+	}
+	r.Code = code
+	return r
 }
 
 // Refund is money on its way back.
 type Refund struct {
-	ID          uuid.UUID
-	Amount      Money
-	Status      RefundStatus
-	Reason      string
-	AttemptedAt time.Time // when the provider was first asked; zero: never
-	CreatedAt   time.Time
+	ID            uuid.UUID
+	Amount        Money
+	Status        RefundStatus
+	Reason        string
+	ProviderID    string    // the provider's id of the refund; empty: not known
+	KeyGeneration int       // of the provider's idempotency key; 0: the provider was never asked
+	KeyFailedAt   time.Time // when the provider last answered that a key is not usable any more; zero: never
+	Refusal       Refusal
+	// LegacyAttemptAt is set only by the release before this one, whose key the first generation then uses.
+	LegacyAttemptAt time.Time
+	CreatedAt       time.Time
 }
 
 // NewPayment makes the pending payment of an order.
 func NewPayment(o OrderState, method string) *Payment {
 	return &Payment{PaymentState{
 		Tenant: o.Tenant, OrderID: o.ID, Status: PaymentPending, Amount: o.Total, PaymentMethod: method,
-		CreatedAt: o.CreatedAt, UpdatedAt: o.CreatedAt,
+		KeyGeneration: 1, CreatedAt: o.CreatedAt, UpdatedAt: o.CreatedAt,
 	}}
 }
 
@@ -75,37 +97,47 @@ func (p *Payment) State() PaymentState { return p.s }
 // Stored notes the version that the store gave the payment.
 func (p *Payment) Stored(version int64) { p.s.Version = version }
 
-// Attempt notes that the provider is about to be asked. Only the first attempt counts; it tells whether that was it.
-func (p *Payment) Attempt(at time.Time) bool {
-	if !p.s.AttemptedAt.IsZero() {
-		return false
+// NoteIntent notes the provider's unconfirmed intent, before any call that can charge it. A payment has one intent at
+// a time.
+func (p *Payment) NoteIntent(id string, at time.Time) error {
+	if p.s.Status != PaymentPending || p.s.IntentID != "" || id == "" {
+		return fmt.Errorf("payment of order %s is %s and cannot take intent %q", p.s.OrderID, p.s.Status, id)
 	}
-	p.s.AttemptedAt, p.s.UpdatedAt = at, at
-	return true
-}
-
-// Succeed notes that the provider has charged.
-func (p *Payment) Succeed(chargeID string, at time.Time) error {
-	if err := p.become(PaymentSucceeded, at); err != nil {
-		return err
-	}
-	p.s.ChargeID = chargeID
+	p.s.IntentID, p.s.KeyGeneration, p.s.Refusal, p.s.LegacyAttemptAt = id, 1, Refusal{}, time.Time{}
+	p.s.UpdatedAt = at
 	return nil
 }
 
-// Fail notes that the provider has declined for good.
-func (p *Payment) Fail(at time.Time) error { return p.become(PaymentFailed, at) }
+// NextKey makes the next call use another idempotency key, once the used generation cannot tell any more what happened.
+func (p *Payment) NextKey(used int, at time.Time) {
+	if p.s.KeyGeneration == used {
+		p.s.KeyGeneration, p.s.UpdatedAt = used+1, at
+	}
+}
 
-// GiveUp notes that the outcome is not known and that nobody asks any more by itself.
-func (p *Payment) GiveUp(at time.Time) error { return p.become(PaymentUnresolved, at) }
+// Refuse notes that the provider refused the last call; since when it refuses is kept.
+func (p *Payment) Refuse(code string, at time.Time) {
+	p.s.Refusal, p.s.UpdatedAt = p.s.Refusal.again(code, at), at
+}
+
+// Succeed notes that the provider has charged. It holds for a payment that was given up as well: money that has moved
+// is adopted, whatever was believed before.
+func (p *Payment) Succeed(intentID string, at time.Time) error {
+	if err := p.become(PaymentSucceeded, at); err != nil {
+		return err
+	}
+	p.s.IntentID = intentID
+	return nil
+}
+
+// Fail notes that the provider will not charge: it has declined, or refused for too long.
+func (p *Payment) Fail(at time.Time) error { return p.become(PaymentFailed, at) }
 
 // Cancel notes that nothing was charged and nothing will be.
 func (p *Payment) Cancel(at time.Time) error { return p.become(PaymentCanceled, at) }
 
-// Settled tells whether the outcome of the charge is known.
-func (p *Payment) Settled() bool {
-	return p.s.Status != PaymentPending && p.s.Status != PaymentUnresolved
-}
+// Settled tells whether the provider has decided the charge.
+func (p *Payment) Settled() bool { return p.s.Status != PaymentPending }
 
 func (p *Payment) become(next PaymentStatus, at time.Time) error {
 	if !slices.Contains(paymentTransitions()[p.s.Status], next) {
@@ -162,26 +194,64 @@ func (p *Payment) Refund(id uuid.UUID) (Refund, bool) {
 	return p.s.Refunds[i], true
 }
 
-// AttemptRefund notes that the provider is about to be asked for a refund; it tells whether that was the first time.
-func (p *Payment) AttemptRefund(id uuid.UUID, at time.Time) bool {
-	i := p.refund(id)
-	if i < 0 || !p.s.Refunds[i].AttemptedAt.IsZero() {
-		return false
-	}
-	p.s.Refunds = slices.Clone(p.s.Refunds)
-	p.s.Refunds[i].AttemptedAt, p.s.UpdatedAt = at, at
-	return true
+// StartRefund notes that the provider is about to be asked for a refund. It tells whether this is the first time.
+func (p *Payment) StartRefund(id uuid.UUID, at time.Time) (first bool) {
+	p.changeRefund(id, at, func(r *Refund) {
+		first = r.KeyGeneration == 0 && r.LegacyAttemptAt.IsZero()
+		r.KeyGeneration = max(r.KeyGeneration, 1)
+	})
+	return first
 }
 
-// SettleRefund notes the provider's final answer to a pending refund.
-func (p *Payment) SettleRefund(id uuid.UUID, outcome RefundStatus, at time.Time) error {
+// NextRefundKey makes the next attempt at a refund use another idempotency key.
+func (p *Payment) NextRefundKey(id uuid.UUID, used int, at time.Time) {
+	p.changeRefund(id, at, func(r *Refund) {
+		if r.KeyGeneration == used {
+			r.KeyGeneration, r.KeyFailedAt = used+1, at
+		}
+	})
+}
+
+// RefuseRefund notes that the provider refused a refund; since when it refuses is kept.
+func (p *Payment) RefuseRefund(id uuid.UUID, code string, at time.Time) {
+	p.changeRefund(id, at, func(r *Refund) { r.Refusal = r.Refusal.again(code, at) })
+}
+
+// SettleRefund notes what the provider says of a refund: its final answer to a pending one, or that one which had
+// succeeded has failed since. A failed refund is back in the balance.
+func (p *Payment) SettleRefund(id uuid.UUID, outcome RefundStatus, providerID string, at time.Time) error {
+	r, ok := p.Refund(id)
+	if !ok || !slices.Contains(refundTransitions()[r.Status], outcome) {
+		return fmt.Errorf("refund %s of order %s cannot go from %q to %s", id, p.s.OrderID, r.Status, outcome)
+	}
+	if r.Status == RefundFailed && r.Amount.Amount > p.s.Balance().Amount {
+		return fmt.Errorf("refund %s of order %s exceeds the balance", id, p.s.OrderID)
+	}
+	p.changeRefund(id, at, func(r *Refund) { r.Status, r.ProviderID = outcome, providerID })
+	return nil
+}
+
+// AdoptRefund adds a refund that the provider holds and this payment does not know. It fails where the refunds would
+// exceed the charge.
+func (p *Payment) AdoptRefund(r Refund) error {
+	if _, known := p.Refund(r.ID); known || p.s.Status != PaymentSucceeded || r.Amount.Currency != p.s.Amount.Currency ||
+		r.Amount.Amount <= 0 || r.Status != RefundFailed && r.Amount.Amount > p.s.Balance().Amount {
+		return fmt.Errorf("refund %s does not fit the payment of order %s", r.ID, p.s.OrderID)
+	}
+	p.s.Refunds = append(slices.Clone(p.s.Refunds), r)
+	p.s.UpdatedAt = r.CreatedAt
+	return nil
+}
+
+// changeRefund changes a refund on a copy of the list, so that an earlier State keeps what it showed.
+func (p *Payment) changeRefund(id uuid.UUID, at time.Time, change func(*Refund)) {
 	i := p.refund(id)
-	if i < 0 || p.s.Refunds[i].Status != RefundPending || outcome == RefundPending {
-		return fmt.Errorf("refund %s of order %s cannot become %s", id, p.s.OrderID, outcome)
+	if i < 0 {
+		return
 	}
 	p.s.Refunds = slices.Clone(p.s.Refunds)
-	p.s.Refunds[i].Status, p.s.UpdatedAt = outcome, at
-	return nil
+	change(&p.s.Refunds[i])
+	p.s.UpdatedAt = at
 }
 
 func (p *Payment) refund(id uuid.UUID) int {

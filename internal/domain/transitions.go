@@ -39,15 +39,23 @@ func (s OrderStatus) allows(a Action) error {
 	}
 }
 
-// paymentTransitions is the state machine of a payment: which states may follow each. An unresolved payment is one
-// whose outcome nobody knows yet, so what the provider can say of a pending one it can say of it too; it is never canceled,
-// since somebody has asked for the charge.
+// paymentTransitions is the state machine of a payment: which states may follow each. The provider decides a pending
+// one. One that was given up as failed or canceled becomes succeeded where the provider turns out to hold the money.
 func paymentTransitions() map[PaymentStatus][]PaymentStatus {
 	return map[PaymentStatus][]PaymentStatus{
-		PaymentPending:    {PaymentSucceeded, PaymentFailed, PaymentUnresolved, PaymentCanceled},
-		PaymentUnresolved: {PaymentSucceeded, PaymentFailed, PaymentUnresolved},
-		PaymentSucceeded:  {},
-		PaymentFailed:     {},
-		PaymentCanceled:   {},
+		PaymentPending:   {PaymentSucceeded, PaymentFailed, PaymentCanceled},
+		PaymentSucceeded: {},
+		PaymentFailed:    {PaymentSucceeded},
+		PaymentCanceled:  {PaymentSucceeded},
+	}
+}
+
+// refundTransitions is the state machine of a refund. A succeeded one fails when the customer's bank returns the money;
+// a failed one has succeeded where the provider turns out to have made it, as long as the balance covers it.
+func refundTransitions() map[RefundStatus][]RefundStatus {
+	return map[RefundStatus][]RefundStatus{
+		RefundPending:   {RefundSucceeded, RefundFailed},
+		RefundSucceeded: {RefundFailed},
+		RefundFailed:    {RefundSucceeded},
 	}
 }

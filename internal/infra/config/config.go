@@ -25,6 +25,9 @@ type API struct {
 	AuthJWKSURL     string
 	KeyRetention    time.Duration
 	KeyWait         time.Duration
+	EventSecrets    []string // of the provider's webhook endpoint: one, or two while the secret is rotated
+	EventTolerance  time.Duration
+	EventRetention  time.Duration
 	RequestTimeout  time.Duration
 	ShutdownTimeout time.Duration
 }
@@ -39,7 +42,8 @@ type Worker struct {
 	StripeKey       string
 	StripeURL       string // empty: Stripe's own
 	ProviderTimeout time.Duration
-	ChargeHorizon   time.Duration
+	ProviderLag     time.Duration
+	RefusalLimit    time.Duration
 	ShutdownTimeout time.Duration
 
 	PurgeInterval     time.Duration
@@ -49,6 +53,8 @@ type Worker struct {
 	ReconcileInterval time.Duration
 	ReconcileAge      time.Duration
 	ReconcileBatch    int
+	ReconcilePages    int
+	UnmatchedDelay    time.Duration
 }
 
 // LoadAPI reads and checks the configuration of cmd/api.
@@ -62,6 +68,9 @@ func LoadAPI(lookup Lookup) (API, error) {
 		AuthAudience:    r.required("AUTH_AUDIENCE"),
 		AuthJWKSURL:     r.webURL("AUTH_JWKS_URL", false),
 		KeyWait:         r.duration("IDEMPOTENCY_KEY_WAIT", 10*time.Second, 0, time.Minute),
+		EventSecrets:    r.secrets("STRIPE_WEBHOOK_SECRET", "STRIPE_WEBHOOK_SECRET_NEXT"),
+		EventTolerance:  r.duration("PROVIDER_EVENT_TOLERANCE", 5*time.Minute, time.Second, time.Hour),
+		EventRetention:  r.duration("PROVIDER_EVENT_RETENTION", 96*time.Hour, time.Hour, 90*24*time.Hour),
 		RequestTimeout:  r.duration("REQUEST_TIMEOUT", 30*time.Second, time.Second, 5*time.Minute),
 		ShutdownTimeout: r.duration("SHUTDOWN_TIMEOUT", 20*time.Second, time.Second, 10*time.Minute),
 	}
@@ -90,8 +99,8 @@ func LoadWorker(lookup Lookup) (Worker, error) {
 		StripeKey:       r.required("STRIPE_API_KEY"),
 		StripeURL:       r.webURL("STRIPE_BASE_URL", true),
 		ProviderTimeout: r.duration("PROVIDER_TIMEOUT", 20*time.Second, 100*time.Millisecond, 5*time.Minute),
-		// The provider keeps keys for 24 h; the horizon must end before that, with room for clocks and queues.
-		ChargeHorizon:   r.duration("PAYMENT_RETRY_HORIZON", 20*time.Hour, time.Second, 23*time.Hour),
+		ProviderLag:     r.duration("PROVIDER_LAG", time.Minute, 0, time.Hour),
+		RefusalLimit:    r.duration("PAYMENT_REFUSAL_LIMIT", 24*time.Hour, time.Second, 30*24*time.Hour),
 		ShutdownTimeout: r.duration("SHUTDOWN_TIMEOUT", 20*time.Second, time.Second, 10*time.Minute),
 
 		PurgeInterval:     r.duration("PURGE_INTERVAL", 10*time.Minute, time.Second, 24*time.Hour),
@@ -101,6 +110,8 @@ func LoadWorker(lookup Lookup) (Worker, error) {
 		ReconcileInterval: r.duration("RECONCILE_INTERVAL", 5*time.Minute, time.Second, 24*time.Hour),
 		ReconcileAge:      r.duration("RECONCILE_AGE", 10*time.Minute, 0, 24*time.Hour),
 		ReconcileBatch:    r.count("RECONCILE_BATCH_SIZE", 100, 1, 10_000),
+		ReconcilePages:    r.count("RECONCILE_PAGES", 10, 1, 1000),
+		UnmatchedDelay:    r.duration("UNMATCHED_CHARGE_DELAY", 24*time.Hour, 0, 365*24*time.Hour),
 	}
 	if c.ProviderTimeout >= c.JobTimeout {
 		r.fail("PROVIDER_TIMEOUT", "must be shorter than JOB_TIMEOUT (%s); it is %s", c.JobTimeout, c.ProviderTimeout)

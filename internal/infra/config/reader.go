@@ -48,6 +48,15 @@ func (r *reader) required(name string) string {
 	return v
 }
 
+// secrets reads a secret and, while it is rotated, the next one.
+func (r *reader) secrets(name, next string) []string {
+	list := []string{r.required(name)}
+	if v, ok := r.value(next); ok {
+		list = append(list, v)
+	}
+	return list
+}
+
 // duration reads a time such as 90s or 72h between least and most.
 func (r *reader) duration(name string, fallback, least, most time.Duration) time.Duration {
 	v, ok := r.value(name)

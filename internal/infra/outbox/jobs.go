@@ -18,7 +18,10 @@ import (
 
 // schemaVersion is the version of the jobs' arguments. A worker refuses a newer one than it knows, so that an old
 // worker beside a new API fails visibly and the job waits for a new worker.
-const schemaVersion = 1
+//
+// Version 2 is the protocol that creates an intent before it confirms it; a worker of the release before this one must not
+// begin such a charge.
+const schemaVersion = 2
 
 // maxAttempts is out of reach on purpose: a job ends because its outcome is known or because the use case gave up
 // visibly, never because River counted to a number and discarded it.
@@ -55,6 +58,22 @@ func (refundChargeArgs) InsertOpts() river.InsertOpts {
 	return river.InsertOpts{MaxAttempts: maxAttempts}
 }
 
+// settlePaymentArgs names a payment to look at, and perhaps an intent beside its own.
+type settlePaymentArgs struct {
+	Schema   int       `json:"schema"`
+	Tenant   string    `json:"tenant_id"`
+	OrderID  uuid.UUID `json:"order_id"`
+	IntentID string    `json:"intent_id,omitempty"`
+}
+
+// Kind implements river.JobArgs.
+func (settlePaymentArgs) Kind() string { return "settle-payment" }
+
+// InsertOpts implements river.JobArgsWithInsertOpts.
+func (settlePaymentArgs) InsertOpts() river.InsertOpts {
+	return river.InsertOpts{MaxAttempts: maxAttempts}
+}
+
 // Enqueuer inserts jobs. It neither fetches nor works any, so the API can hold one.
 type Enqueuer struct{ client *river.Client[pgx.Tx] }
 
@@ -83,6 +102,11 @@ func (t transaction) ChargeOrder(ctx context.Context, ref app.OrderRef) error {
 // RefundCharge implements app.Outbox.
 func (t transaction) RefundCharge(ctx context.Context, ref app.OrderRef, refund uuid.UUID) error {
 	return t.insert(ctx, refundChargeArgs{schemaVersion, ref.Tenant, ref.OrderID, refund})
+}
+
+// SettlePayment implements app.Outbox.
+func (t transaction) SettlePayment(ctx context.Context, ref app.OrderRef, intentID string) error {
+	return t.insert(ctx, settlePaymentArgs{schemaVersion, ref.Tenant, ref.OrderID, intentID})
 }
 
 func (t transaction) insert(ctx context.Context, args river.JobArgs) error {

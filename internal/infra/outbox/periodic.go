@@ -2,12 +2,12 @@ package outbox
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/riverqueue/river"
 
+	"example.com/orders/internal/app"
 	"example.com/orders/internal/infra/postgres"
 )
 
@@ -19,11 +19,10 @@ type PurgeConfig struct {
 	Pause    time.Duration // between two of them, so that live work gets its turn
 }
 
-// ReconcileConfig bounds reconcile-payments.
+// ReconcileConfig is how often reconcile-payments runs, and its bounds.
 type ReconcileConfig struct {
 	Interval time.Duration // between two runs
-	Age      time.Duration // how long a payment may be without an outcome and a job before it is looked at
-	Batch    int           // payments and refunds of one run
+	app.ReconcileLimits
 }
 
 type purgeKeysArgs struct{}
@@ -119,13 +118,11 @@ type reconcilePayments struct {
 
 // Work implements river.Worker.
 func (w *reconcilePayments) Work(ctx context.Context, job *river.Job[reconcilePaymentsArgs]) error {
-	n, err := w.service.ReconcilePayments(ctx, w.config.Age, w.config.Batch, completion(job, w.txOf))
-	if err != nil {
-		return fmt.Errorf("reconcile: %w", err)
+	r, err := w.service.ReconcilePayments(ctx, w.config.ReconcileLimits, completion(job, w.txOf))
+	w.observer.Reconciled(ctx, r.Enqueued)
+	if r.Enqueued > 0 || r.Differed > 0 || r.Returned > 0 {
+		w.log.WarnContext(ctx, "payments were reconciled", "enqueued", r.Enqueued, "compared", r.Compared,
+			"differed", r.Differed, "returned", r.Returned)
 	}
-	w.observer.Reconciled(ctx, n)
-	if n > 0 {
-		w.log.WarnContext(ctx, "payments without an outcome and without a job were enqueued again", "count", n)
-	}
-	return nil
+	return err
 }

@@ -52,7 +52,8 @@ type WorkerConfig struct {
 type UseCases interface {
 	ChargeOrder(ctx context.Context, ref app.OrderRef, done app.Completion) error
 	RefundCharge(ctx context.Context, ref app.OrderRef, refund uuid.UUID, done app.Completion) error
-	ReconcilePayments(ctx context.Context, age time.Duration, limit int, done app.Completion) (int, error)
+	SettlePayment(ctx context.Context, ref app.OrderRef, intentID string, done app.Completion) error
+	ReconcilePayments(ctx context.Context, limits app.ReconcileLimits, done app.Completion) (app.Reconciled, error)
 }
 
 // TxOf gives the transaction beneath the application's, in which a job is completed.
@@ -66,6 +67,7 @@ func NewWorker(
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &chargeOrder{service: service, txOf: txOf})
 	river.AddWorker(workers, &refundCharge{service: service, txOf: txOf})
+	river.AddWorker(workers, &settlePayment{service: service, txOf: txOf})
 	river.AddWorker(workers, &purgeKeys{store: keys, config: c.Purge, stopping: c.Stopping, observer: o, log: log})
 	river.AddWorker(workers, &reconcilePayments{service: service, txOf: txOf, config: c.Reconcile, observer: o, log: log})
 	client, err := river.NewClient(riverpgxv5.New(pool), &river.Config{
@@ -139,6 +141,21 @@ func (w *refundCharge) Work(ctx context.Context, job *river.Job[refundChargeArgs
 	}
 	ref := app.OrderRef{Tenant: job.Args.Tenant, OrderID: job.Args.OrderID}
 	return verdict(w.service.RefundCharge(ctx, ref, job.Args.RefundID, completion(job, w.txOf)))
+}
+
+type settlePayment struct {
+	river.WorkerDefaults[settlePaymentArgs]
+	service UseCases
+	txOf    TxOf
+}
+
+// Work implements river.Worker.
+func (w *settlePayment) Work(ctx context.Context, job *river.Job[settlePaymentArgs]) error {
+	if err := known(job.Args.Schema); err != nil {
+		return err
+	}
+	ref := app.OrderRef{Tenant: job.Args.Tenant, OrderID: job.Args.OrderID}
+	return verdict(w.service.SettlePayment(ctx, ref, job.Args.IntentID, completion(job, w.txOf)))
 }
 
 func known(schema int) error {

@@ -46,3 +46,6 @@ func instant(t *time.Time) time.Time {
 	}
 	return t.UTC()
 }
+
+// nullable is a time as a parameter: NULL for zero.
+func nullable(t time.Time) *time.Time { return present(!t.IsZero(), t) }

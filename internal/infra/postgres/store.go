@@ -87,7 +87,11 @@ func (s *Store) once(ctx context.Context, fn func(context.Context, app.Tx) error
 		return err
 	}
 	defer release()
-	if err := fn(ctx, &Tx{tx: tx, store: s}); err != nil {
+	t := &Tx{tx: tx, store: s}
+	if err := tx.QueryRow(ctx, `SELECT now()`).Scan(&t.now); err != nil {
+		return fmt.Errorf("read the clock: %w", err)
+	}
+	if err := fn(ctx, t); err != nil {
 		s.forgetPlans(err)
 		return err
 	}
@@ -162,7 +166,11 @@ func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
 type Tx struct {
 	tx    pgx.Tx
 	store *Store
+	now   time.Time
 }
+
+// Now implements app.Tx.
+func (t *Tx) Now() time.Time { return t.now.UTC() }
 
 // PgxTx is the transaction beneath one that a Store has begun, for completing a job in it.
 func PgxTx(tx app.Tx) pgx.Tx { return tx.(*Tx).tx } //nolint:forcetypeassert // there is no other
@@ -178,6 +186,15 @@ func (t *Tx) Products() app.Products { return products{t.tx} }
 
 // Stock implements app.Tx.
 func (t *Tx) Stock() app.StockRepository { return stock{t.tx} }
+
+// Inbox implements app.Tx.
+func (t *Tx) Inbox() app.Inbox { return inbox{t.tx} }
+
+// Unmatched implements app.Tx.
+func (t *Tx) Unmatched() app.UnmatchedCharges { return unmatchedCharges{t.tx} }
+
+// Watermarks implements app.Tx.
+func (t *Tx) Watermarks() app.Watermarks { return watermarks{t.tx} }
 
 // Outbox implements app.Tx.
 func (t *Tx) Outbox() app.Outbox { return t.store.outbox(t.tx) }

@@ -9,6 +9,8 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"example.com/orders/internal/app"
 )
 
 // Metrics is every instrument of the service's own, by the name that Prometheus shows. docs/runbooks and the
@@ -26,6 +28,7 @@ type Metrics struct {
 	purged       metric.Int64Counter     // orders_idempotency_keys_purged_total
 	reconciled   metric.Int64Counter     // orders_payments_reconciled_total
 	purgeFailure metric.Int64Counter     // orders_idempotency_purge_failures_total
+	findings     metric.Int64Counter     // orders_payment_findings_total{kind}
 }
 
 func newMetrics(m metric.Meter) (*Metrics, error) {
@@ -54,12 +57,16 @@ func newMetrics(m metric.Meter) (*Metrics, error) {
 	metrics.purged = counter("orders.idempotency.keys.purged", "Expired keys removed.")
 	metrics.purgeFailure = counter("orders.idempotency.purge.failures", "Runs of the purge that failed.")
 	metrics.reconciled = counter("orders.payments.reconciled", "Charges and refunds that reconcile-payments enqueued again.")
+	metrics.findings = counter("orders.payment.findings", "What was found out about money, by kind; see docs/runbooks.")
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	// A counter that first appears with a 1 has not increased, as Prometheus sees it; an alert on it would miss that 1.
 	for _, c := range []metric.Int64Counter{metrics.purged, metrics.purgeFailure, metrics.reconciled} {
 		c.Add(context.Background(), 0)
+	}
+	for _, kind := range app.FindingKinds() {
+		metrics.findings.Add(context.Background(), 0, labels("kind", string(kind)))
 	}
 	return metrics, nil
 }
@@ -88,7 +95,13 @@ func (m *Metrics) Job(ctx context.Context, kind, outcome string, late, took time
 	m.dispatch.Record(ctx, max(0, late.Seconds()), labels("kind", kind))
 }
 
-// ProviderCall counts a call to the provider; outcome is succeeded, declined, found, missing or unknown.
+// Finding counts something that was found out about money.
+func (m *Metrics) Finding(ctx context.Context, kind string) {
+	m.findings.Add(ctx, 1, labels("kind", kind))
+}
+
+// ProviderCall counts a call to the provider; outcome is answered, refused, rate_limited, key_unusable, mismatch or
+// unknown.
 func (m *Metrics) ProviderCall(ctx context.Context, call, outcome string, took time.Duration) {
 	m.provider.Record(ctx, took.Seconds(), labels("call", call, "outcome", outcome))
 }

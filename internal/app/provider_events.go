@@ -1,0 +1,33 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+)
+
+// ReceiveProviderEvent is the use case receive-provider-event. It keeps the event's id and enqueues settle-payment, both in
+// one transaction; a repetition does neither. An event that is about no order of this service is accepted and ignored:
+// the provider would send it again. Disputes are counted once.
+func (s *Service) ReceiveProviderEvent(ctx context.Context, e ProviderEvent) error {
+	ours := e.Ref.OrderID != uuid.Nil
+	if !ours && !e.Dispute {
+		return nil
+	}
+	fresh := false
+	err := s.store.InTx(ctx, func(ctx context.Context, tx Tx) (err error) {
+		fresh, err = tx.Inbox().Add(ctx, e, tx.Now(), tx.Now().Add(s.settings.EventRetention))
+		if err != nil || !fresh || !ours {
+			return err
+		}
+		return tx.Outbox().SettlePayment(ctx, e.Ref, e.IntentID)
+	})
+	if err != nil {
+		return fmt.Errorf("receive provider event: %w", err)
+	}
+	if fresh && e.Dispute {
+		s.monitor.Finding(ctx, FindingDispute, e.Ref, e.ID)
+	}
+	return nil
+}

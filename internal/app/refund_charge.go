@@ -1,0 +1,242 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"example.com/orders/internal/domain"
+)
+
+// RefundCharge is the job behind a refund:
+//
+//	load, noting that the provider is asked → unless this is the first attempt, list the intent's refunds and look for this
+//	one → create it → record the outcome with the job's completion
+//
+// An error means that the job must run again. Running it again at any point, twice at once too, is safe: the list does
+// not lag behind writes, and attempts at once send one key.
+func (s *Service) RefundCharge(ctx context.Context, ref OrderRef, id uuid.UUID, done Completion) error {
+	r := refunding{Service: s, ref: ref, id: id, done: done}
+	if err := r.run(ctx); err != nil {
+		return fmt.Errorf("refund charge: %w", err)
+	}
+	return nil
+}
+
+// refunding is one run of the refund protocol.
+type refunding struct {
+	*Service
+	ref  OrderRef
+	id   uuid.UUID
+	done Completion
+}
+
+// refundLook is what one transaction saw of a refund.
+type refundLook struct {
+	payment domain.PaymentState
+	refund  domain.Refund
+	now     time.Time // the database's
+	first   bool      // the provider was never asked for this refund
+}
+
+func (l refundLook) request() RefundRequest {
+	return RefundRequest{
+		Ref: OrderRef{l.payment.Tenant, l.payment.OrderID}, RefundID: l.refund.ID, IntentID: l.payment.IntentID,
+		Amount: l.refund.Amount, Generation: l.refund.KeyGeneration,
+	}
+}
+
+func (r refunding) run(ctx context.Context) error {
+	seen, settled, err := r.load(ctx)
+	if err != nil || settled {
+		return err
+	}
+	asked, cancel := context.WithTimeout(ctx, r.settings.ProviderTimeout)
+	defer cancel()
+	answer, err := r.ask(asked, seen)
+	if err != nil {
+		return r.failed(ctx, seen, err)
+	}
+	if answer.Status == domain.RefundPending {
+		return errUndecided
+	}
+	return r.record(ctx, answer)
+}
+
+func (r refunding) load(ctx context.Context) (seen refundLook, settled bool, err error) {
+	err = r.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		payment, err := tx.Payments().ForUpdate(ctx, r.ref.Tenant, r.ref.OrderID)
+		if err != nil {
+			return err
+		}
+		refund, ok := payment.Refund(r.id)
+		if !ok {
+			return fmt.Errorf("refund %s: %w", r.id, ErrNotFound)
+		}
+		if settled = refund.Status != domain.RefundPending; settled {
+			return r.done(ctx, tx)
+		}
+		first := payment.StartRefund(r.id, tx.Now())
+		refund, _ = payment.Refund(r.id)
+		seen = refundLook{payment.State(), refund, tx.Now(), first}
+		if !first {
+			return nil
+		}
+		return tx.Payments().Save(ctx, payment)
+	})
+	return seen, settled, err
+}
+
+// ask finds the refund at the provider, or creates it.
+func (r refunding) ask(ctx context.Context, seen refundLook) (ProviderRefund, error) {
+	if !seen.first {
+		found, ok, err := r.find(ctx, seen)
+		if err != nil || ok {
+			return found, err
+		}
+		if since := seen.now.Sub(seen.refund.KeyFailedAt); since < r.settings.ProviderLag {
+			return ProviderRefund{}, fmt.Errorf("provider failed %s ago: %w", since.Round(time.Second), errUndecided)
+		}
+	}
+	return r.provider.CreateRefund(ctx, seen.request())
+}
+
+// find looks for this refund among those of the intent.
+func (r refunding) find(ctx context.Context, seen refundLook) (ProviderRefund, bool, error) {
+	list, err := r.provider.ListRefunds(ctx, intentRequest(seen.payment))
+	i := slices.IndexFunc(list, func(f ProviderRefund) bool { return f.RefundID == r.id })
+	if err != nil || i < 0 {
+		return ProviderRefund{}, false, err
+	}
+	return list[i], true, nil
+}
+
+// failed notes what the next run has to know of a failed call, and returns the error for the job. A refund that the
+// provider refuses for good, or has refused for too long, has failed.
+func (r refunding) failed(ctx context.Context, seen refundLook, cause error) error {
+	if errors.Is(cause, ErrMismatch) {
+		r.monitor.Finding(ctx, FindingMismatch, r.ref, r.id.String())
+	}
+	refused, isRefusal := errors.AsType[*RefusedError](cause)
+	if !isRefusal && !errors.Is(cause, ErrKeyUnusable) {
+		return cause
+	}
+	if isRefusal && (refused.Final || r.expired(seen)) {
+		return r.record(ctx, ProviderRefund{
+			RefundID: r.id, Amount: seen.refund.Amount, Status: domain.RefundFailed, Failure: refused.Code,
+		})
+	}
+	err := r.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		payment, err := tx.Payments().ForUpdate(ctx, r.ref.Tenant, r.ref.OrderID)
+		if err != nil {
+			return err
+		}
+		if isRefusal {
+			payment.RefuseRefund(r.id, refused.Code, tx.Now())
+		} else {
+			payment.NextRefundKey(r.id, seen.refund.KeyGeneration, tx.Now())
+		}
+		return tx.Payments().Save(ctx, payment)
+	})
+	if isRefusal {
+		r.monitor.Finding(ctx, FindingRefundRefused, r.ref, refused.Code)
+	}
+	return errors.Join(cause, err)
+}
+
+func (r refunding) expired(seen refundLook) bool {
+	refusal := seen.refund.Refusal
+	return refusal.Code != "" && seen.now.Sub(refusal.Since) > r.settings.RefusalLimit
+}
+
+func (r refunding) record(ctx context.Context, answer ProviderRefund) error {
+	return r.settleRefunds(ctx, r.ref, []ProviderRefund{answer}, r.done)
+}
+
+// settleRefunds is the one place where what the provider says of refunds becomes that of the payment: their jobs, events
+// and reconciliation all end here. Repeating it changes nothing.
+func (s *Service) settleRefunds(ctx context.Context, ref OrderRef, list []ProviderRefund, done Completion) error {
+	var found []finding
+	err := s.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		found = nil
+		payment, err := tx.Payments().ForUpdate(ctx, ref.Tenant, ref.OrderID)
+		if err != nil {
+			return err
+		}
+		changed := false
+		for _, f := range list {
+			did, what := settleRefund(payment, f, tx.Now())
+			changed = changed || did
+			found = append(found, what...)
+		}
+		if changed {
+			if err := tx.Payments().Save(ctx, payment); err != nil {
+				return err
+			}
+		}
+		return done(ctx, tx)
+	})
+	if err != nil {
+		return fmt.Errorf("record refunds: %w", err)
+	}
+	s.report(ctx, ref, found)
+	return nil
+}
+
+// settleRefund brings one refund of the payment to what the provider says of it:
+//
+//	provider \ here   unknown                            pending             succeeded            failed
+//	pending           adopted, where it fits             –                   –                    –
+//	succeeded         adopted, where it fits             succeeded           –                    succeeded, where it fits
+//	failed            –                                  failed, alerted     failed, alerted      –
+//
+// One that does not fit the payment (another amount, more than the balance) is left alone and alerted.
+func settleRefund(p *domain.Payment, f ProviderRefund, now time.Time) (changed bool, found []finding) {
+	known, here := p.Refund(f.localID())
+	switch {
+	case !here:
+		return adoptRefund(p, f, now)
+	case f.Amount != known.Amount:
+		return false, []finding{{FindingRefundUnexplained, f.ID}}
+	case f.Status == known.Status || f.Status == domain.RefundPending:
+		return false, nil
+	}
+	if err := p.SettleRefund(known.ID, f.Status, f.ID, now); err != nil {
+		return false, []finding{{FindingRefundUnexplained, f.ID}}
+	}
+	switch {
+	case f.Status == domain.RefundSucceeded && known.Status == domain.RefundFailed:
+		found = []finding{{FindingRefundAdopted, f.ID}}
+	case f.Status == domain.RefundFailed && known.Status == domain.RefundSucceeded:
+		found = []finding{{FindingRefundFailedLate, f.Failure}}
+	case f.Status == domain.RefundFailed:
+		found = []finding{{FindingRefundFailed, f.Failure}}
+	}
+	return true, found
+}
+
+func adoptRefund(p *domain.Payment, f ProviderRefund, now time.Time) (changed bool, found []finding) {
+	if f.Status == domain.RefundFailed {
+		return false, nil // it moved no money
+	}
+	err := p.AdoptRefund(domain.Refund{
+		ID: f.localID(), Amount: f.Amount, Status: f.Status, Reason: "made at the payment provider", ProviderID: f.ID,
+		KeyGeneration: 1, CreatedAt: now,
+	})
+	if err != nil {
+		return false, []finding{{FindingRefundUnexplained, f.ID}}
+	}
+	return true, []finding{{FindingRefundAdopted, f.ID}}
+}
+
+// localID is the refund's id here: from its metadata, or, for one that was made by hand, derived from the provider's.
+func (f ProviderRefund) localID() uuid.UUID {
+	if f.RefundID != uuid.Nil {
+		return f.RefundID
+	}
+	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("provider-refund:"+f.ID))
+}

@@ -1,0 +1,82 @@
+package app
+
+import (
+	"context"
+
+	"example.com/orders/internal/domain"
+)
+
+// settle is the one place where the state of an intent, once the provider has decided, becomes that of order and payment.
+// It is called under their locks by every path that learns of it: the charge's job, events and reconciliation. Repeating it
+// changes nothing.
+//
+//	intent                    payment pending                  failed or canceled       succeeded
+//	succeeded                 succeeded, and refunded where    adopted as succeeded,    nothing; where it is another
+//	                          the order is cancelled           and refunded             intent: returned
+//	requires_payment_method   failed; an open order cancelled  nothing                  nothing
+//	canceled                  canceled; where the order is     nothing                  nothing
+//	                          open: failed, order cancelled
+func (s *Service) settle(
+	ctx context.Context, tx Tx, o *domain.Order, p *domain.Payment, intent Intent,
+) ([]finding, error) {
+	switch {
+	case intent.Status == IntentSucceeded:
+		return s.settleSucceeded(ctx, tx, o, p, intent)
+	case p.Settled():
+		return nil, nil
+	case intent.Status == IntentCanceled && o.State().Status == domain.OrderCancelled:
+		if err := p.Cancel(tx.Now()); err != nil {
+			return nil, err
+		}
+		return nil, tx.Payments().Save(ctx, p)
+	default:
+		return []finding{{FindingChargeDeclined, intent.LastError}}, s.fail(ctx, tx, o, p)
+	}
+}
+
+func (s *Service) settleSucceeded(
+	ctx context.Context, tx Tx, o *domain.Order, p *domain.Payment, intent Intent,
+) (found []finding, err error) {
+	before := p.State()
+	if before.Status == domain.PaymentSucceeded {
+		if before.IntentID == intent.ID {
+			return nil, nil
+		}
+		return []finding{{FindingSecondCharge, intent.ID}}, tx.Unmatched().Add(ctx, UnmatchedCharge{
+			Ref: OrderRef{before.Tenant, before.OrderID}, Intent: intent, Kind: FindingSecondCharge, KeyGeneration: 1,
+		}, tx.Now())
+	}
+	if p.Settled() {
+		found = append(found, finding{FindingLateCharge, intent.ID})
+	}
+	if err := p.Succeed(intent.ID, tx.Now()); err != nil {
+		return nil, err
+	}
+	if o.State().Status == domain.OrderCancelled {
+		if err := s.refundBalance(ctx, tx, p, o.State().Cancellation.Reason); err != nil {
+			return nil, err
+		}
+	}
+	return found, tx.Payments().Save(ctx, p)
+}
+
+// fail ends the payment and, with it, an order that is still open: cancelled, its stock back on the shelf.
+func (s *Service) fail(ctx context.Context, tx Tx, o *domain.Order, p *domain.Payment) error {
+	if err := p.Fail(tx.Now()); err != nil {
+		return err
+	}
+	if err := tx.Payments().Save(ctx, p); err != nil {
+		return err
+	}
+	if o.State().Status == domain.OrderCancelled {
+		return nil
+	}
+	err := o.Cancel(domain.Cancellation{Reason: domain.ReasonPaymentFailed, CancelledAt: tx.Now()})
+	if err != nil {
+		return err
+	}
+	if err := tx.Orders().Save(ctx, o); err != nil {
+		return err
+	}
+	return s.moveStock(ctx, tx, o.State(), (*domain.Stock).Return)
+}
