@@ -28,7 +28,7 @@ type layer struct {
 var layers = []layer{
 	{
 		of:      []string{"internal/domain"},
-		outside: []string{"github.com/google/uuid", "golang.org/x/text/currency"},
+		outside: []string{"github.com/google/uuid"},
 		never: []string{
 			"bufio", "context", "crypto/rand", "database", "embed", "expvar", "io", "log", "math/rand", "net", "os",
 			"plugin", "runtime", "sync", "syscall", "testing",

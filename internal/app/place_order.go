@@ -17,7 +17,7 @@ type PlaceOrderInput struct {
 func (in PlaceOrderInput) validate() error {
 	var v domain.Violations
 	if !domain.ValidCurrency(in.Currency) {
-		v.Add("currency", "pattern", "is not an ISO 4217 code")
+		v.Add("currency", "pattern", "is not a currency that can be charged")
 	}
 	domain.CheckWanted(&v, in.Lines)
 	in.Address.Check(&v, "shipping_address/")

@@ -22,11 +22,11 @@ type RefundReceipt struct {
 
 func (in RefundOrderInput) validate() error {
 	var v domain.Violations
-	if in.Amount < 1 {
-		v.Add("amount/amount", "range", "must be at least 1")
-	}
+	amount := domain.Money{Amount: in.Amount, Currency: in.Currency}
 	if !domain.ValidCurrency(in.Currency) {
-		v.Add("amount/currency", "pattern", "is not an ISO 4217 code")
+		v.Add("amount/currency", "pattern", "is not a currency that can be charged")
+	} else if !amount.Payable() {
+		v.Add("amount/amount", "range", "must be 1 to 99999999, and a multiple of 10 in a currency of three decimals")
 	}
 	domain.CheckReason(&v, in.Reason)
 	return v.Err()

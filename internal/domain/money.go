@@ -4,8 +4,6 @@ import (
 	"errors"
 	"math"
 	"math/bits"
-
-	"golang.org/x/text/currency"
 )
 
 // ErrOverflow says that a sum or a product of amounts leaves the range of int64.
@@ -18,12 +16,6 @@ var ErrCurrencies = errors.New("amounts of different currencies")
 type Money struct {
 	Amount   int64
 	Currency string
-}
-
-// ValidCurrency tells whether code is an ISO 4217 code in capitals.
-func ValidCurrency(code string) bool {
-	unit, err := currency.ParseISO(code)
-	return err == nil && unit.String() == code
 }
 
 // Add returns m+n, ErrCurrencies or ErrOverflow.

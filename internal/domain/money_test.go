@@ -108,8 +108,29 @@ func TestCurrencies(t *testing.T) {
 	for code, valid := range map[string]bool{
 		"EUR": true, "USD": true, "JPY": true, "CHF": true,
 		"eur": false, "Eur": false, "": false, "EU": false, "EURO": false, "ABC": false, "E R": false, "EUR ": false,
-		"ÉUR": false, "EU\x00": false, "123": false,
+		"ÉUR": false, "EU\x00": false, "123": false, "UR ": false, "AAA": false,
+		"DEM": false, "XAU": false, "XXX": false, "XTS": false, // of the past, or no money
+		"KWD": true, "ISK": false, "UGX": false, // no minor unit, yet counted in hundredths by the provider
 	} {
 		require.Equal(t, valid, domain.ValidCurrency(code), "%q", code)
+	}
+}
+
+// Ensure amounts that the provider cannot move or charge are told apart before anything is promised.
+func TestChargeableAmounts(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		amount              int64
+		currency            string
+		payable, chargeable bool
+	}{
+		{50, "EUR", true, true}, {49, "EUR", true, false}, {1, "EUR", true, false}, {0, "EUR", false, false},
+		{-50, "EUR", false, false}, {99_999_999, "EUR", true, true}, {100_000_000, "EUR", false, false},
+		{50, "JPY", true, true}, {49, "JPY", true, false}, {17500, "HUF", true, true}, {17499, "HUF", true, false},
+		{1000, "KWD", true, true}, {1005, "KWD", false, false}, {1, "XOF", true, true},
+	} {
+		m := domain.Money{Amount: c.amount, Currency: c.currency}
+		require.Equal(t, c.payable, m.Payable(), "%v", m)
+		require.Equal(t, c.chargeable, m.Chargeable(), "%v", m)
 	}
 }

@@ -129,6 +129,9 @@ func PlaceOrder(n NewOrder, catalogue map[string]ProductState) (*Order, error) {
 		}
 		lines = append(lines, Line{SKU: w.SKU, Name: p.Details.Name, Quantity: w.Quantity, UnitPrice: p.Details.Price})
 	}
+	if !total.Chargeable() {
+		return nil, Violations{{"lines", "range", "the total is too small or too large to be charged"}}.Err()
+	}
 	return &Order{OrderState{
 		Tenant: n.Tenant, ID: n.ID, Customer: n.Customer, Status: OrderOpen, Lines: lines, Total: total,
 		Address: n.Address, CreatedAt: n.At, UpdatedAt: n.At,

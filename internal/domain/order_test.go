@@ -71,9 +71,8 @@ func TestPlaceOrderRefuses(t *testing.T) {
 		require.Equal(t, c.code, codeOf(err), c.name)
 		require.Nil(t, o, c.name)
 	}
-	o, err := place(domain.Wanted{"DEAR-001", 1})
-	require.NoError(t, err)
-	require.EqualValues(t, math.MaxInt64, o.State().Total.Amount, "the largest total there is")
+	_, err := place(domain.Wanted{"DEAR-001", 1})
+	require.Equal(t, domain.CodeValidationFailed, codeOf(err), "a total beyond what can be charged")
 }
 
 // Ensure the lines of a request are bounded, each complaint under the path of its field.
@@ -111,7 +110,7 @@ func TestQuantitiesAreSummedBySKUInOrder(t *testing.T) {
 
 	o, err := place(domain.Wanted{"TEA-001", 1}, domain.Wanted{"MUG-001", 2}, domain.Wanted{"TEA-001", 3})
 	require.NoError(t, err)
-	require.Equal(t, []domain.Wanted{{"MUG-001", 2}, {"TEA-001", 4}}, o.Sold())
+	require.Equal(t, []domain.Wanted{{"MUG-001", 2}, {"TEA-001", 4}}, o.State().Sold())
 }
 
 // asked is one thing that can be asked of an order, and the code with which it is refused.
@@ -127,7 +126,7 @@ func everything() []asked {
 			return o.ChangeAddress(domain.Address{Name: "Elsewhere"}, later(5))
 		}, domain.CodeAddressNotChangeable},
 		{"ship", func(o *domain.Order) error {
-			return o.Ship(domain.Shipment{Carrier: "DHL", TrackingNumber: "1", ShippedAt: later(5)}, domain.PaymentSucceeded)
+			return o.Ship(domain.Shipment{Carrier: "DHL", TrackingNumber: "1", ShippedAt: later(5)}, paid())
 		}, domain.CodeOrderNotShippable},
 		{"cancel", func(o *domain.Order) error {
 			return o.Cancel(domain.Cancellation{Reason: "changed my mind", CancelledAt: later(5)})
@@ -169,7 +168,7 @@ func TestOrderChanges(t *testing.T) {
 	require.Equal(t, want, o.State())
 
 	shipment := domain.Shipment{Carrier: "DHL", TrackingNumber: "JD01", ShippedAt: later(2)}
-	require.NoError(t, o.Ship(shipment, domain.PaymentSucceeded))
+	require.NoError(t, o.Ship(shipment, paid()))
 	want.Status, want.Shipment, want.UpdatedAt = domain.OrderShipped, &shipment, later(2)
 	require.Equal(t, want, o.State())
 
@@ -181,16 +180,28 @@ func TestOrderChanges(t *testing.T) {
 	require.Equal(t, want, o.State())
 }
 
-// Ensure nothing leaves unpaid.
+// paid is a payment that has succeeded and of which nothing has gone back.
+func paid() domain.PaymentState { return paymentOf(domain.PaymentSucceeded, 100).State() }
+
+// Ensure nothing leaves unpaid, or after all of its money has gone back.
 func TestOnlyPaidOrdersShip(t *testing.T) {
 	t.Parallel()
-	for _, status := range []domain.PaymentStatus{
-		domain.PaymentPending, domain.PaymentFailed, domain.PaymentUnresolved, domain.PaymentCanceled,
+	for _, c := range []struct {
+		payment *domain.Payment
+		code    domain.Code
+	}{
+		{paymentOf(domain.PaymentPending, 100), domain.CodePaymentNotSettled},
+		{paymentOf(domain.PaymentFailed, 100), domain.CodePaymentNotSettled},
+		{paymentOf(domain.PaymentCanceled, 100), domain.CodePaymentNotSettled},
+		{paymentOf(domain.PaymentSucceeded, 100, refund(100, domain.RefundSucceeded)), domain.CodeOrderNotShippable},
+		{paymentOf(domain.PaymentSucceeded, 100, refund(60, domain.RefundPending), refund(40, domain.RefundSucceeded)), domain.CodeOrderNotShippable},
+		{paymentOf(domain.PaymentSucceeded, 100, refund(99, domain.RefundSucceeded)), ""},
+		{paymentOf(domain.PaymentSucceeded, 100, refund(100, domain.RefundFailed)), ""},
 	} {
 		o, err := place(domain.Wanted{"TEA-001", 1})
 		require.NoError(t, err)
-		require.Equal(t, domain.CodePaymentNotSettled, codeOf(o.Ship(domain.Shipment{ShippedAt: later(1)}, status)), "%s", status)
-		require.Equal(t, domain.OrderOpen, o.State().Status)
+		require.Equal(t, c.code, codeOf(o.Ship(domain.Shipment{ShippedAt: later(1)}, c.payment.State())))
+		require.Equal(t, c.code == "", o.State().Status == domain.OrderShipped)
 	}
 }
 

@@ -197,8 +197,9 @@ func (p *Payment) Refund(id uuid.UUID) (Refund, bool) {
 // StartRefund notes that the provider is about to be asked for a refund. It tells whether this is the first time.
 func (p *Payment) StartRefund(id uuid.UUID, at time.Time) (first bool) {
 	p.changeRefund(id, at, func(r *Refund) {
-		first = r.KeyGeneration == 0 && r.LegacyAttemptAt.IsZero()
-		r.KeyGeneration = max(r.KeyGeneration, 1)
+		if first = r.KeyGeneration == 0 && r.LegacyAttemptAt.IsZero(); first {
+			r.KeyGeneration = 1
+		}
 	})
 	return first
 }
@@ -207,7 +208,7 @@ func (p *Payment) StartRefund(id uuid.UUID, at time.Time) (first bool) {
 func (p *Payment) NextRefundKey(id uuid.UUID, used int, at time.Time) {
 	p.changeRefund(id, at, func(r *Refund) {
 		if r.KeyGeneration == used {
-			r.KeyGeneration, r.KeyFailedAt = used+1, at
+			r.KeyGeneration, r.KeyFailedAt, r.LegacyAttemptAt = used+1, at, time.Time{}
 		}
 	})
 }

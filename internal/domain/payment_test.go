@@ -30,8 +30,8 @@ func TestPaymentBeginsPending(t *testing.T) {
 	require.Equal(t, domain.PaymentPending, p.Status)
 	require.Equal(t, eur(3998), p.Amount)
 	require.Equal(t, o.State().ID, p.OrderID)
-	require.Empty(t, p.ChargeID)
-	require.True(t, p.AttemptedAt.IsZero())
+	require.Empty(t, p.IntentID)
+	require.Equal(t, 1, p.KeyGeneration)
 	require.Zero(t, p.Balance().Amount, "nothing can be refunded before a charge")
 }
 
@@ -39,13 +39,12 @@ func TestPaymentBeginsPending(t *testing.T) {
 func TestPaymentTransitions(t *testing.T) {
 	t.Parallel()
 	changes := map[domain.PaymentStatus]func(*domain.Payment) error{
-		domain.PaymentSucceeded:  func(p *domain.Payment) error { return p.Succeed("pi_1", later(1)) },
-		domain.PaymentFailed:     func(p *domain.Payment) error { return p.Fail(later(1)) },
-		domain.PaymentUnresolved: func(p *domain.Payment) error { return p.GiveUp(later(1)) },
-		domain.PaymentCanceled:   func(p *domain.Payment) error { return p.Cancel(later(1)) },
+		domain.PaymentSucceeded: func(p *domain.Payment) error { return p.Succeed("pi_1", later(1)) },
+		domain.PaymentFailed:    func(p *domain.Payment) error { return p.Fail(later(1)) },
+		domain.PaymentCanceled:  func(p *domain.Payment) error { return p.Cancel(later(1)) },
 	}
 	for _, from := range []domain.PaymentStatus{
-		domain.PaymentPending, domain.PaymentUnresolved, domain.PaymentSucceeded, domain.PaymentFailed, domain.PaymentCanceled,
+		domain.PaymentPending, domain.PaymentSucceeded, domain.PaymentFailed, domain.PaymentCanceled,
 	} {
 		for to, change := range changes {
 			p := paymentOf(from, 100)
@@ -64,34 +63,101 @@ func TestPaymentTransitions(t *testing.T) {
 	}
 }
 
-// paymentMay states the payment's machine once more, apart from the code: what has no known outcome may get one, once,
-// and nothing becomes pending again.
+// paymentMay states the payment's machine once more, apart from the code: a pending one is decided once, nothing becomes
+// pending again, and money that has moved is adopted.
 func paymentMay(from, to domain.PaymentStatus) bool {
-	if to == domain.PaymentCanceled {
-		return from == domain.PaymentPending // of an unresolved one somebody has asked
+	if to == domain.PaymentSucceeded {
+		return from != domain.PaymentSucceeded
 	}
-	open := from == domain.PaymentPending || from == domain.PaymentUnresolved
-	return open && to != domain.PaymentPending
+	return from == domain.PaymentPending && to != domain.PaymentPending
 }
 
-// Ensure the horizon counts from the first attempt, whatever follows.
-func TestOnlyTheFirstAttemptCounts(t *testing.T) {
+// Ensure a payment takes one intent, while it is pending, and begins again with the first key and without a refusal.
+func TestPaymentTakesOneIntent(t *testing.T) {
 	t.Parallel()
 	p := paymentOf(domain.PaymentPending, 100)
-	require.True(t, p.Attempt(later(1)))
-	require.False(t, p.Attempt(later(2)))
-	require.Equal(t, later(1), p.State().AttemptedAt)
+	p.NextKey(0, later(1))
+	p.Refuse("invalid_request_error", later(1))
+	require.Error(t, p.NoteIntent("", later(2)))
+	require.NoError(t, p.NoteIntent("pi_1", later(2)))
+	require.Equal(t, "pi_1", p.State().IntentID)
+	require.Equal(t, 1, p.State().KeyGeneration)
+	require.Zero(t, p.State().Refusal)
+	require.Error(t, p.NoteIntent("pi_2", later(3)), "a second intent")
+	for _, status := range []domain.PaymentStatus{domain.PaymentSucceeded, domain.PaymentFailed, domain.PaymentCanceled} {
+		require.Error(t, paymentOf(status, 100).NoteIntent("pi_1", later(2)), "%s", status)
+	}
+}
+
+// Ensure only the run that used the current key moves to the next one: two runs that failed under one key use one more.
+func TestKeysAdvanceOnce(t *testing.T) {
+	t.Parallel()
+	p := paymentOf(domain.PaymentPending, 100)
+	require.NoError(t, p.NoteIntent("pi_1", later(1)))
+	p.NextKey(1, later(2))
+	p.NextKey(1, later(3))
+	require.Equal(t, 2, p.State().KeyGeneration)
 
 	r := refund(10, domain.RefundPending)
 	p = paymentOf(domain.PaymentSucceeded, 100, r)
 	before := p.State()
-	require.True(t, p.AttemptRefund(r.ID, later(3)))
-	require.False(t, p.AttemptRefund(r.ID, later(4)))
-	require.False(t, p.AttemptRefund(uuid.New(), later(4)), "an unknown refund")
+	require.True(t, p.StartRefund(r.ID, later(3)), "the first attempt")
+	require.False(t, p.StartRefund(r.ID, later(4)))
+	p.NextRefundKey(r.ID, 1, later(5))
+	p.NextRefundKey(r.ID, 1, later(6))
 	again, ok := p.Refund(r.ID)
 	require.True(t, ok)
-	require.Equal(t, later(3), again.AttemptedAt)
-	require.True(t, before.Refunds[0].AttemptedAt.IsZero(), "a state that was handed out changed")
+	require.Equal(t, 2, again.KeyGeneration)
+	require.Equal(t, later(5), again.KeyFailedAt)
+	require.Zero(t, before.Refunds[0].KeyGeneration, "a state that was handed out changed")
+	require.False(t, p.StartRefund(uuid.New(), later(7)), "an unknown refund")
+}
+
+// Ensure a refund that the release before this one has asked for is never a first attempt, and keeps that release's key.
+func TestLegacyRefundsAreNotFirst(t *testing.T) {
+	t.Parallel()
+	r := refund(10, domain.RefundPending)
+	r.LegacyAttemptAt = noon()
+	p := paymentOf(domain.PaymentSucceeded, 100, r)
+	require.False(t, p.StartRefund(r.ID, later(1)))
+	again, _ := p.Refund(r.ID)
+	require.Zero(t, again.KeyGeneration)
+	p.NextRefundKey(r.ID, 0, later(2))
+	again, _ = p.Refund(r.ID)
+	require.Equal(t, 1, again.KeyGeneration)
+	require.True(t, again.LegacyAttemptAt.IsZero(), "it stands in the way of the new key")
+}
+
+// Ensure a refusal keeps the time of the first one.
+func TestRefusalsCountFromTheFirst(t *testing.T) {
+	t.Parallel()
+	p := paymentOf(domain.PaymentPending, 100)
+	p.Refuse("a", later(1))
+	p.Refuse("b", later(2))
+	require.Equal(t, domain.Refusal{Code: "b", Since: later(1)}, p.State().Refusal)
+}
+
+// Ensure a refund that the provider holds is adopted where it fits the charge, and only there.
+func TestRefundsAreAdoptedWhereTheyFit(t *testing.T) {
+	t.Parallel()
+	known := refund(60, domain.RefundSucceeded)
+	for name, c := range map[string]struct {
+		refund domain.Refund
+		status domain.PaymentStatus
+		fits   bool
+	}{
+		"all that is left":  {refund(40, domain.RefundSucceeded), domain.PaymentSucceeded, true},
+		"more than is left": {refund(41, domain.RefundSucceeded), domain.PaymentSucceeded, false},
+		"known":             {known, domain.PaymentSucceeded, false},
+		"failed":            {refund(100, domain.RefundFailed), domain.PaymentSucceeded, true},
+		"an unpaid payment": {refund(1, domain.RefundSucceeded), domain.PaymentPending, false},
+		"nothing":           {refund(0, domain.RefundSucceeded), domain.PaymentSucceeded, false},
+		"less than nothing": {refund(-1, domain.RefundSucceeded), domain.PaymentSucceeded, false},
+	} {
+		p := paymentOf(c.status, 100, known)
+		require.Equal(t, c.fits, p.AdoptRefund(c.refund) == nil, name)
+		require.LessOrEqual(t, p.State().Refunded().Amount, int64(100), name)
+	}
 }
 
 // Ensure refunds are refused with their codes, and never exceed the charge together.
@@ -117,7 +183,6 @@ func TestRefundsStayWithinTheCharge(t *testing.T) {
 		{"another currency", paymentOf(domain.PaymentSucceeded, 100), domain.Money{Amount: 1, Currency: "USD"}, domain.CodeCurrencyMismatch},
 		{"a pending charge", paymentOf(domain.PaymentPending, 100), eur(1), domain.CodeOrderNotRefundable},
 		{"a declined charge", paymentOf(domain.PaymentFailed, 100), eur(1), domain.CodeOrderNotRefundable},
-		{"an unresolved charge", paymentOf(domain.PaymentUnresolved, 100), eur(1), domain.CodeOrderNotRefundable},
 		{"a charge that never was", paymentOf(domain.PaymentCanceled, 100), eur(1), domain.CodeOrderNotRefundable},
 	} {
 		before := c.payment.State()
@@ -137,31 +202,36 @@ func TestRefundsStayWithinTheCharge(t *testing.T) {
 	}
 }
 
-// Ensure a refund is settled once, and that one that failed frees its amount.
-func TestRefundsAreSettledOnce(t *testing.T) {
+// Ensure a refund is settled as its machine says: a failed one frees its amount, a succeeded one can still fail, and a
+// failed one that turns out to have succeeded counts again where the balance covers it.
+func TestRefundsAreSettled(t *testing.T) {
 	t.Parallel()
-	for _, outcome := range []domain.RefundStatus{domain.RefundSucceeded, domain.RefundFailed} {
-		r := refund(60, domain.RefundPending)
-		p := paymentOf(domain.PaymentSucceeded, 100, r)
-		before := p.State()
-		require.Error(t, p.SettleRefund(r.ID, domain.RefundPending, later(2)))
-		require.Error(t, p.SettleRefund(uuid.New(), outcome, later(2)))
-		require.NoError(t, p.SettleRefund(r.ID, outcome, later(3)))
-		require.Equal(t, domain.RefundPending, before.Refunds[0].Status, "a state that was handed out changed")
-		for _, again := range []domain.RefundStatus{domain.RefundSucceeded, domain.RefundFailed} {
-			require.Error(t, p.SettleRefund(r.ID, again, later(4)), "%s → %s", outcome, again)
-		}
-		left := map[domain.RefundStatus]int64{domain.RefundSucceeded: 40, domain.RefundFailed: 100}
-		require.Equal(t, eur(left[outcome]), p.State().Balance())
-		require.Equal(t, later(3), p.State().UpdatedAt)
+	r := refund(60, domain.RefundPending)
+	p := paymentOf(domain.PaymentSucceeded, 100, r)
+	before := p.State()
+	require.Error(t, p.SettleRefund(r.ID, domain.RefundPending, "re_1", later(2)))
+	require.Error(t, p.SettleRefund(uuid.New(), domain.RefundSucceeded, "re_1", later(2)))
+	for i, step := range []struct {
+		to      domain.RefundStatus
+		balance int64
+	}{{domain.RefundSucceeded, 40}, {domain.RefundFailed, 100}, {domain.RefundSucceeded, 40}} {
+		require.NoError(t, p.SettleRefund(r.ID, step.to, "re_1", later(3+i)))
+		require.Error(t, p.SettleRefund(r.ID, step.to, "re_1", later(4+i)), "the same again")
+		require.Equal(t, eur(step.balance), p.State().Balance())
+		require.Equal(t, later(3+i), p.State().UpdatedAt)
 	}
+	require.Equal(t, domain.RefundPending, before.Refunds[0].Status, "a state that was handed out changed")
+
+	failed := refund(60, domain.RefundFailed)
+	p = paymentOf(domain.PaymentSucceeded, 100, failed, refund(50, domain.RefundSucceeded))
+	require.Error(t, p.SettleRefund(failed.ID, domain.RefundSucceeded, "re_1", later(2)), "more than is left")
 }
 
 // Ensure a payment is settled exactly when its outcome is known.
 func TestSettledPayments(t *testing.T) {
 	t.Parallel()
 	for status, settled := range map[domain.PaymentStatus]bool{
-		domain.PaymentPending: false, domain.PaymentUnresolved: false,
+		domain.PaymentPending:   false,
 		domain.PaymentSucceeded: true, domain.PaymentFailed: true, domain.PaymentCanceled: true,
 	} {
 		require.Equal(t, settled, paymentOf(status, 1).Settled(), "%s", status)

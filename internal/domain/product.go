@@ -34,11 +34,10 @@ type ProductDetails struct {
 // Check adds what is wrong with the details to v.
 func (d ProductDetails) Check(v *Violations) {
 	checkText(v, "name", d.Name, 1, 200)
-	if d.Price.Amount < 1 {
-		v.Add("price/amount", "range", "must be at least 1")
-	}
 	if !ValidCurrency(d.Price.Currency) {
-		v.Add("price/currency", "pattern", "is not an ISO 4217 code")
+		v.Add("price/currency", "pattern", "is not a currency that can be charged")
+	} else if !d.Price.Payable() {
+		v.Add("price/amount", "range", "must be 1 to 99999999, and a multiple of 10 in a currency of three decimals")
 	}
 }
 

@@ -1,7 +1,6 @@
 package domain_test
 
 import (
-	"math"
 	"strings"
 	"testing"
 	"time"
@@ -37,11 +36,13 @@ func TestProductDetailsNameEachInvalidField(t *testing.T) {
 		want    map[string]string
 	}{
 		{"valid", domain.ProductDetails{Name: "Sencha", Price: eur(1)}, map[string]string{}},
-		{"the highest price", domain.ProductDetails{Name: "Sencha", Price: eur(math.MaxInt64)}, map[string]string{}},
+		{"the highest price", domain.ProductDetails{Name: "Sencha", Price: eur(domain.MaxCharge)}, map[string]string{}},
+		{"beyond it", domain.ProductDetails{Name: "Sencha", Price: eur(domain.MaxCharge + 1)}, map[string]string{"price/amount": "range"}},
+		{"a dinar that cannot move", domain.ProductDetails{Name: "Sencha", Price: domain.Money{Amount: 1001, Currency: "KWD"}}, map[string]string{"price/amount": "range"}},
 		{"free", domain.ProductDetails{Name: "Sencha", Price: eur(0)}, map[string]string{"price/amount": "range"}},
 		{"negative", domain.ProductDetails{Name: "Sencha", Price: eur(-1)}, map[string]string{"price/amount": "range"}},
 		{"nothing at all", domain.ProductDetails{}, map[string]string{
-			"name": "required", "price/amount": "range", "price/currency": "pattern",
+			"name": "required", "price/currency": "pattern",
 		}},
 	} {
 		require.Equal(t, c.want, invalid(c.details.Check), c.name)

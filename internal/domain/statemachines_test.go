@@ -76,8 +76,8 @@ func paymentTable() string {
 func refundTable() string {
 	return matrix([]RefundStatus{RefundPending, RefundSucceeded, RefundFailed}, func(from, to RefundStatus) bool {
 		id := uuid.Max
-		p := RestorePayment(PaymentState{Refunds: []Refund{{ID: id, Status: from}}})
-		return p.SettleRefund(id, to, time.Time{}) == nil
+		p := RestorePayment(PaymentState{Status: PaymentSucceeded, Refunds: []Refund{{ID: id, Status: from}}})
+		return p.SettleRefund(id, to, "re_1", time.Time{}) == nil
 	})
 }
 
