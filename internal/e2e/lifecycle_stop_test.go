@@ -117,7 +117,7 @@ func TestLifecycleStopFinishesJobs(t *testing.T) {
 	s.Sandbox.ClearFaults()
 	require.NoError(t, p.Wait(), p.Output())
 	require.Equal(t, "succeeded", s.payment(order).Text("status"))
-	require.Len(t, s.attempts("charge", order), 1)
+	require.Len(t, s.attempts("confirm", order), 1)
 }
 
 // Ensure a worker whose job does not end stops within its bound, without an error, and leaves the job to be taken up at
@@ -136,7 +136,7 @@ func TestLifecycleStopLeavesLongJobsToOthers(t *testing.T) {
 	s.StartWorker(t)
 	s.alice.PaymentStatus(order, "succeeded")
 	require.Equal(t, 1, s.charged(order))
-	requireSame(t, chargeKey(order), s.attempts("charge", order))
+	requireSame(t, confirmKey(order), s.attempts("confirm", order))
 }
 
 // Ensure that what starts also ends: after a stop no goroutine of the service is left, in the API or in the worker.

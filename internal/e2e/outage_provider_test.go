@@ -113,7 +113,7 @@ func TestOutageOfRefundsLeavesChargesAlone(t *testing.T) {
 	}
 	s.leftAlone("refund-charge")
 	healthy := s.placePaid("pm_card_visa")
-	require.Len(t, s.attempts("charge", healthy), 1)
+	require.Len(t, s.attempts("confirm", healthy), 1)
 	require.Zero(t, s.Count(t, jobOf+` AND `+runs+` > 0`, "charge-order", healthy))
 	s.Sandbox.ClearFaults()
 }
@@ -132,7 +132,7 @@ func TestOutageCancellationOfAnOrderThatNobodyAskedFor(t *testing.T) {
 	place := func() (order string, asked bool) {
 		order = s.placeMug()
 		s.awaitJob("charge-order", order, runs+` > 0`)
-		return order, len(s.attempts("charge", order)) > 0
+		return order, len(s.attempts("confirm", order)) > 0
 	}
 	others := 12
 	order, asked := place()
@@ -147,7 +147,7 @@ func TestOutageCancellationOfAnOrderThatNobodyAskedFor(t *testing.T) {
 		return s.Count(t, `payments WHERE status = 'succeeded'`) == others
 	})
 	s.jobDone("charge-order", order)
-	require.Empty(t, s.attempts("charge", order))
+	require.Empty(t, s.attempts("confirm", order))
 }
 
 // requireBackoff checks that the n-th attempt that failed was followed by a pause of at least half of 2^(n-1) seconds.

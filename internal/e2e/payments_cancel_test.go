@@ -54,28 +54,25 @@ func (s shop) requireCancelled(order string) {
 	require.EqualValues(s.t, shopStock, s.OnHand(s.t, shopSKU))
 }
 
-// Ensure an order that is cancelled before anybody asked for its charge is never charged, and one that is cancelled
-// after the worker has noted its attempt gets its money back once the charge is known.
+// Ensure an order that is cancelled before its intent is known here is never charged, and that the provider decides from
+// then on: an intent that is not confirmed yet is cancelled there.
 //
 // Standard: litespec/ext/concurrency#reject-silent-overwrites
-func TestPaymentAttemptAgainstCancellation(t *testing.T) {
+func TestPaymentIntentAgainstCancellation(t *testing.T) {
 	t.Parallel()
 	bothOrders(t, func(t *testing.T, at schedule) {
 		s := openShop(t)
-		s.faults(fault("charge", sandbox.FaultHold, 0))
+		s.faults(fault(sandbox.OpCreateIntent, sandbox.FaultHold, 1), fault(sandbox.OpConfirmIntent, sandbox.FaultHoldBefore, 1))
 		order := s.place("pm_card_visa")
-		requireStatus(t, http.StatusOK, s.cancelAgainst(func() { s.StartWorker(t) }, order, at))
+		s.StartWorker(t)
+		s.held(1) // the intent is created; the worker goes on to commit its id
+		release := func() { s.faults(fault(sandbox.OpConfirmIntent, sandbox.FaultError500Undone, 1)) }
+		requireStatus(t, http.StatusOK, s.cancelAgainst(release, order, at))
 		s.requireCancelled(order)
-		if at.cancelFirst {
-			s.jobDone("charge-order", order)
-			require.Equal(t, "canceled", s.payment(order).Text("status"))
-			require.Empty(t, s.Sandbox.Attempts())
-			return
-		}
-		s.held(1)
-		require.Equal(t, "pending", s.payment(order).Text("status"))
-		s.Sandbox.ClearFaults()
-		s.refundedOnce(order)
+		s.alice.PaymentStatus(order, "canceled")
+		s.jobDone("charge-order", order)
+		require.Zero(t, s.charged(order))
+		require.Equal(t, !at.cancelFirst, len(s.attempts("cancel", order)) > 0, "the provider is asked only about a known intent")
 	})
 }
 
@@ -161,28 +158,41 @@ func TestPaymentIsRefundedOnceByTwoCancellations(t *testing.T) {
 	s.requireCancelled(order)
 }
 
-// Ensure an order whose charge nobody knows the outcome of can be cancelled, and that its money goes back once the
-// charge is found.
-func TestPaymentUnresolvedIsRefundedWhenFoundAfterCancellation(t *testing.T) {
+// Ensure the provider decides between a cancellation and a confirmation that is under way: the charge that won is refunded
+// in full, the one that lost is never made.
+func TestPaymentCancelledWhileItIsConfirmed(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
-	order := s.pastHorizon(sandbox.FaultError500)
-	s.faults(fault("search", sandbox.FaultError500, 0))
-	s.StartWorker(t)
-	s.alice.PaymentStatus(order, "unresolved")
-	requireStatus(t, http.StatusOK, s.cancel(order))
-	s.requireCancelled(order)
-	require.Equal(t, "unresolved", s.payment(order).Text("status"))
-
-	s.Sandbox.ClearFaults()
-	s.enqueueCharge(order)
-	s.refundedOnce(order)
-	s.requireCancelled(order)
-	require.Equal(t, 1, s.charged(order))
+	for name, chargeWins := range map[string]bool{"the charge wins": true, "the cancellation wins": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := openShop(t)
+			kind := sandbox.FaultError500Undone
+			if chargeWins {
+				kind = sandbox.FaultError500
+			}
+			s.faults(fault("charge", kind, 0))
+			order := s.place("pm_card_visa")
+			s.StartWorker(t)
+			testkit.Eventually(t, "confirmation", func() bool { return len(s.attempts("confirm", order)) > 0 })
+			if !chargeWins {
+				s.jobFailed("charge-order", order)
+			}
+			requireStatus(t, http.StatusOK, s.cancel(order))
+			s.requireCancelled(order)
+			if chargeWins {
+				s.refundedOnce(order)
+				require.Equal(t, 1, s.charged(order))
+				return
+			}
+			s.alice.PaymentStatus(order, "canceled")
+			require.Zero(t, s.charged(order))
+			require.NotEmpty(t, s.attempts("cancel", order))
+		})
+	}
 }
 
-// Ensure what happens to the money never makes a customer's version of the order stale: the payment is a resource of its
-// own, with a version of its own.
+// Ensure a charge that succeeds and refunds do not make a customer's version of the order stale: the payment is a resource
+// of its own, with a version of its own.
 func TestPaymentChangesLeaveTheVersionOfTheOrder(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)

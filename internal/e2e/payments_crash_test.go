@@ -33,52 +33,115 @@ func (s shop) timePasses() {
 	s.exec(`UPDATE river_job SET attempted_at = attempted_at - interval '1 hour' WHERE state = 'running'`)
 }
 
-// Ensure a worker that is killed after the provider has charged and before it could record so leaves nothing behind
-// but a job, which the next worker takes over: the provider repeats its answer, and nobody is charged twice. Nothing
-// here helps the new worker: it waits for the dead one's leadership to end, as it would anywhere.
+// crashPoint is a place in the charge's protocol at which a worker is killed.
+type crashPoint struct {
+	name string
+	// reach lets the worker come to the point and stop there.
+	reach func(s shop, order string)
+	// durable is what is left: the intent's id is known here, and how often the order was charged at the provider.
+	intent  bool
+	charged int
+}
+
+// atRow lets the worker stop in the transaction that follows the provider's answer to an operation: the answer is held
+// until the test has locked the payment's row.
+func atRow(operation string) func(s shop, order string) {
+	return func(s shop, order string) {
+		s.held(1)
+		s.hold("payments", order)
+		s.Sandbox.ClearFaults()
+		s.awaitBlocked(1)
+	}
+}
+
+func chargeCrashPoints() []crashPoint {
+	held := func(s shop, _ string) { s.held(1) }
+	return []crashPoint{
+		{"before the first look", func(s shop, order string) { s.awaitBlocked(1) }, false, 0},
+		{"while the intent is created", held, false, 0},
+		{"after the intent is created", held, false, 0},
+		{"before the intent's id is committed", atRow(sandbox.OpCreateIntent), false, 0},
+		{"while the intent is confirmed", held, true, 0},
+		{"after the intent is confirmed", held, true, 1},
+		{"before the outcome is committed", atRow(sandbox.OpConfirmIntent), true, 1},
+	}
+}
+
+// faultsOf is the faults that bring a worker to a crash point.
+func (c crashPoint) faultsOf() []sandbox.FaultRule {
+	switch c.name {
+	case "while the intent is created":
+		return []sandbox.FaultRule{fault(sandbox.OpCreateIntent, sandbox.FaultHoldBefore, 1)}
+	case "after the intent is created", "before the intent's id is committed":
+		return []sandbox.FaultRule{fault(sandbox.OpCreateIntent, sandbox.FaultHold, 1)}
+	case "while the intent is confirmed":
+		return []sandbox.FaultRule{fault(sandbox.OpConfirmIntent, sandbox.FaultHoldBefore, 1)}
+	case "after the intent is confirmed", "before the outcome is committed":
+		return []sandbox.FaultRule{fault(sandbox.OpConfirmIntent, sandbox.FaultHold, 1)}
+	default:
+		return nil
+	}
+}
+
+// Ensure a worker that is killed at any point of the charge's protocol leaves a job that its successor takes over, and that
+// the order is charged once: although the successor's calls meet saved 500s.
 //
 // Standard: litespec/ext/concurrency#route-required-external-effects-durably
-func TestPaymentSurvivesAWorkerKilledAfterTheCharge(t *testing.T) {
+func TestPaymentSurvivesAWorkerKilledAtAnyPoint(t *testing.T) {
+	t.Parallel()
+	for _, c := range chargeCrashPoints() {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := openShop(t)
+			s.faults(c.faultsOf()...)
+			order := s.place("pm_card_visa")
+			var row *testkit.Held
+			if c.faultsOf() == nil {
+				row = s.hold("payments", order)
+			}
+			first := s.process()
+			c.reach(s, order)
+			first.Kill()
+			if row != nil {
+				row.Rollback()
+			}
+			require.Equal(t, "pending", s.payment(order).Text("status"))
+			require.Equal(t, c.intent, queryValue[string](s, `SELECT charge_id FROM payments WHERE order_id = $1`, order) != "")
+			require.Equal(t, c.charged, s.charged(order))
+			s.awaitJob("charge-order", order, `state = 'running'`)
+			s.timePasses()
+			s.faults(fault(sandbox.OpCreateIntent, sandbox.FaultError500, 1), fault(sandbox.OpConfirmIntent, sandbox.FaultError500Undone, 1))
+
+			second := s.successor()
+			s.alice.PaymentStatus(order, "succeeded")
+			s.jobDone("charge-order", order)
+			second.Stop()
+			require.Equal(t, 1, s.charged(order))
+			s.requireOneIntentCharged(order)
+		})
+	}
+}
+
+// Ensure a killed worker's job is taken over without any help, once its leadership has ended, and that a job which had
+// failed many times is taken over as soon: its history would otherwise have it wait for ten minutes.
+func TestPaymentIsTakenOverWithoutHelp(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	s.faults(fault("charge", sandbox.FaultHold, 1))
 	order := s.place("pm_card_visa")
 	first := s.process()
 	s.held(1)
-	require.Equal(t, 1, s.charged(order))
+	s.exec(`UPDATE river_job SET attempt = 13, errors = array_fill(
+		'{"at":"2026-01-01T00:00:00Z","attempt":1,"error":"no luck","trace":""}'::jsonb, ARRAY[12])
+		WHERE kind = 'charge-order'`)
 	first.Kill()
-	require.Equal(t, "pending", s.payment(order).Text("status"))
-	s.awaitJob("charge-order", order, `state = 'running'`)
 
 	second := s.successor()
 	s.alice.PaymentStatus(order, "succeeded")
 	s.jobDone("charge-order", order)
 	second.Stop()
 	require.Equal(t, 1, s.charged(order))
-	requireSame(t, chargeKey(order), s.attempts("charge", order))
-}
-
-// Ensure a worker that is killed while the provider still executes the charge leaves a job whose successor learns the
-// outcome, and that a job which had failed many times before its worker was killed is taken over as soon: its history
-// would otherwise have it wait for ten minutes.
-func TestPaymentSurvivesAWorkerKilledBeforeTheCharge(t *testing.T) {
-	t.Parallel()
-	s := openShop(t)
-	s.faults(fault("charge", sandbox.FaultHoldBefore, 1))
-	order := s.place("pm_card_visa")
-	first := s.process()
-	s.held(1)
-	require.Zero(t, s.charged(order))
-	first.Kill()
-	s.timePasses()
-	s.exec(`UPDATE river_job SET attempt = 13, errors = array_fill(
-		'{"at":"2026-01-01T00:00:00Z","attempt":1,"error":"no luck","trace":""}'::jsonb, ARRAY[12])
-		WHERE kind = 'charge-order'`)
-
-	s.successor()
-	s.alice.PaymentStatus(order, "succeeded")
-	require.Equal(t, 1, s.charged(order))
-	requireSame(t, chargeKey(order), s.attempts("charge", order))
+	requireSame(t, confirmKey(order), s.attempts("confirm", order))
 }
 
 // Ensure a worker that is killed after its commit leaves nothing to do: the result and the job's completion are in the
@@ -105,7 +168,7 @@ func TestPaymentIsNotAskedForAgainAfterACrashPastTheCommit(t *testing.T) {
 
 	s.successor()
 	s.placePaid("pm_card_visa") // by the time that this order is paid, the successor has looked for work
-	require.Len(t, s.attempts("charge", order), 1)
+	require.Len(t, s.attempts("confirm", order), 1)
 }
 
 // Ensure a job that runs again although its result is recorded asks nobody and completes. River may run any job twice.
@@ -118,7 +181,7 @@ func TestPaymentJobThatRunsAgainAsksNobody(t *testing.T) {
 	version := s.payment(order).Header.Get("ETag")
 	s.exec(`UPDATE river_job SET state = 'available', finalized_at = NULL WHERE args->>'order_id' = $1`, order)
 	s.jobDone("charge-order", order)
-	require.Len(t, s.attempts("charge", order), 1)
+	require.Len(t, s.attempts("confirm", order), 1)
 	require.Equal(t, version, s.payment(order).Header.Get("ETag"))
 }
 
@@ -137,7 +200,7 @@ func TestPaymentIsChargedOnceByTwoWorkersAtOnce(t *testing.T) {
 	s.alice.PaymentStatus(order, "succeeded")
 	s.jobDone("charge-order", order)
 	require.Equal(t, 1, s.charged(order))
-	requireSame(t, chargeKey(order), s.attempts("charge", order))
+	requireSame(t, confirmKey(order), s.attempts("confirm", order))
 }
 
 // Ensure a worker whose answer comes after another has recorded it leaves the payment as it is and is done.

@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,12 +90,24 @@ func (s shop) held(n int) {
 	require.NoError(s.t, s.Sandbox.WaitHeld(s.t.Context(), n))
 }
 
-// attempts is what the provider was asked about an order: "charge" or "refund".
-func (s shop) attempts(operation, order string) (found []sandbox.Attempt) {
-	path := map[string]string{"charge": "/v1/payment_intents", "refund": "/v1/refunds"}[operation]
+// attempts is the calls that changed something at the provider for an order: those to create its intent, to confirm or
+// to cancel it, or to refund.
+func (s shop) attempts(step, order string) (found []sandbox.Attempt) {
+	prefix := "order:default:" + order + ":" + step
 	for _, a := range s.Sandbox.Attempts() {
-		if a.Path == path && a.Params["metadata[order_id]"] == order {
+		refund := step == "refund" && a.Path == "/v1/refunds" && a.Params["metadata[order_id]"] == order
+		if refund || a.IdempotencyKey == prefix || strings.HasPrefix(a.IdempotencyKey, prefix+":") {
 			found = append(found, a)
+		}
+	}
+	return found
+}
+
+// keys is the idempotency keys of calls, each once, in the order of their first use.
+func keys(attempts []sandbox.Attempt) (found []string) {
+	for _, a := range attempts {
+		if !slices.Contains(found, a.IdempotencyKey) {
+			found = append(found, a.IdempotencyKey)
 		}
 	}
 	return found
@@ -110,7 +123,7 @@ func requireSame(t testing.TB, key string, attempts []sandbox.Attempt) {
 	}
 }
 
-func chargeKey(order string) string { return "order:" + order + ":charge" }
+func confirmKey(order string) string { return "order:default:" + order + ":confirm" }
 
 // charged is the charges of an order that succeeded at the provider.
 func (s shop) charged(order string) (n int) {

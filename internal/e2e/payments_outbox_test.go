@@ -43,7 +43,7 @@ func TestPaymentIsAskedForAfterTheCommitOnly(t *testing.T) {
 	s.Product(t, "MUG-001", 1250, 1) // bob's order must not wait for alice's stock
 	bob := s.As(t, "bob")
 	bob.PaymentStatus(bob.Place("b", testkit.OrderBody("pm_card_visa", "MUG-001", "1")), "succeeded")
-	require.Len(t, s.Sandbox.Attempts(), 1, "only bob's order may have been charged")
+	require.Len(t, s.Sandbox.Attempts(), 2, "only bob's order may have an intent")
 
 	stop.Rollback()
 	order := placed()
@@ -73,7 +73,8 @@ func TestPaymentIsNeverAskedForWithoutACommit(t *testing.T) {
 
 	order := s.alice.Place("k", body)
 	s.alice.PaymentStatus(order, "succeeded")
-	require.Len(t, s.Sandbox.Attempts(), 1)
+	require.Equal(t, 1, s.charged(order))
+	require.Len(t, s.Sandbox.Attempts(), 2)
 }
 
 // Ensure no transaction is open and no row is locked while the provider is being asked: a slow provider holds up
@@ -124,7 +125,7 @@ func TestPaymentResultIsRecordedDespiteASerializationFailure(t *testing.T) {
 	order := s.placePaid("pm_card_visa")
 	s.jobDone("charge-order", order)
 	require.EqualValues(t, 3, queryValue[int64](s, `SELECT last_value FROM test_commits`))
-	require.Len(t, s.attempts("charge", order), 1)
+	require.Len(t, s.attempts("confirm", order), 1)
 	require.Zero(t, queryValue[int](s, `SELECT coalesce(sum(cardinality(errors)), 0)::int FROM river_job WHERE kind = 'charge-order'`))
 }
 
@@ -146,11 +147,11 @@ func TestPaymentResultAndJobCommitTogether(t *testing.T) {
 			t.Parallel()
 			s := openShop(t)
 			s.failAtCommit(test.status, "XX000", "1")
-			s.faults(fault("charge", sandbox.FaultHold, 2))
+			s.faults(fault("charge", sandbox.FaultHold, 1))
 			order := s.place(test.method)
 			s.StartWorker(t)
 			s.held(1)
-			s.faults(fault("charge", sandbox.FaultHold, 1)) // lets the first call go on and holds the second
+			s.faults(fault(sandbox.OpRetrieveIntent, sandbox.FaultHold, 1)) // lets the confirmation go on, holds the next look
 			s.awaitJob("charge-order", order, `cardinality(errors) = 1`)
 			s.held(1)
 			require.EqualValues(t, 1, queryValue[int64](s, `SELECT last_value FROM test_commits`))
@@ -165,7 +166,7 @@ func TestPaymentResultAndJobCommitTogether(t *testing.T) {
 			s.jobDone("charge-order", order)
 			require.Equal(t, test.stock, s.OnHand(t, shopSKU))
 			require.Equal(t, test.charged, s.charged(order))
-			requireSame(t, chargeKey(order), s.attempts("charge", order))
+			requireSame(t, confirmKey(order), s.attempts("confirm", order))
 		})
 	}
 }
@@ -199,14 +200,14 @@ func TestPaymentJobOfANewerReleaseStays(t *testing.T) {
 	s := openShop(t)
 	order := s.place("pm_card_visa")
 	setSchema := `UPDATE river_job SET args = jsonb_set(args, '{schema}', $1::jsonb) WHERE kind = 'charge-order'`
-	s.exec(setSchema, "2")
+	s.exec(setSchema, "99")
 	s.StartWorker(t)
 	s.jobFailed("charge-order", order)
-	s.awaitJob("charge-order", order, `errors[1]->>'error' LIKE '%schema 2%'`)
+	s.awaitJob("charge-order", order, `errors[1]->>'error' LIKE '%schema 99%'`)
 	require.Equal(t, "pending", s.payment(order).Text("status"))
 	require.Empty(t, s.Sandbox.Attempts())
 
-	s.exec(setSchema, "1")
+	s.exec(setSchema, "2")
 	s.alice.PaymentStatus(order, "succeeded")
 }
 
@@ -216,5 +217,5 @@ func TestPaymentJobCarriesIdsOnly(t *testing.T) {
 	s := openShop(t)
 	order := s.place("pm_card_visa")
 	args := queryValue[map[string]any](s, `SELECT args FROM river_job WHERE kind = 'charge-order'`)
-	require.Equal(t, map[string]any{"schema": 1.0, "tenant_id": "default", "order_id": order}, args)
+	require.Equal(t, map[string]any{"schema": 2.0, "tenant_id": "default", "order_id": order}, args)
 }

@@ -30,7 +30,7 @@ func TestReconcileChargesWhatLostItsJob(t *testing.T) {
 			s.exec(lose, "charge-order")
 			s.StartWorker(t)
 			s.alice.PaymentStatus(order, "succeeded")
-			require.Len(t, s.attempts("charge", order), 1)
+			require.Len(t, s.attempts("confirm", order), 1)
 		})
 	}
 }

@@ -24,12 +24,12 @@ func TestReconciliationAgainstCharge(t *testing.T) {
 			s.held(1)
 			s.exec(lostJobs["deleted"], "charge-order")
 			runNow(t, s.Service, jobReconcile)
-			testkit.Eventually(t, "call of the second job", func() bool { return len(s.attempts("charge", order)) > 1 })
+			testkit.Eventually(t, "call of the second job", func() bool { return len(s.attempts("confirm", order)) > 1 })
 			s.Sandbox.ClearFaults()
 			s.jobDone("charge-order", order)
 			require.Equal(t, "succeeded", s.payment(order).Text("status"))
 			require.Equal(t, 1, s.charged(order))
-			requireSame(t, chargeKey(order), s.attempts("charge", order))
+			requireSame(t, confirmKey(order), s.attempts("confirm", order))
 		})
 	}
 }

@@ -97,7 +97,7 @@ func (o *operator) giveBackSince(r refundedSince) {
 	}
 	requireStatus(o.t, http.StatusAccepted, o.refund(r.partly, "partly", shopTotal/3))
 	o.jobDone("refund-charge", r.partly)
-	o.faults(fault("search", sandbox.FaultError500Before, 0))
+	o.faults(fault(sandbox.OpList, sandbox.FaultError500Before, 0))
 	requireStatus(o.t, http.StatusAccepted, o.refund(r.slow, "slow", shopTotal/3))
 	o.jobFailed("refund-charge", r.slow)
 	require.Len(o.t, o.refunds(r.slow, "pending"), 1)
