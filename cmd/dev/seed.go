@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"example.com/orders/internal/app"
 	"example.com/orders/internal/domain"
 	"example.com/orders/internal/infra/config"
 	"example.com/orders/internal/infra/outbox"
 	"example.com/orders/internal/infra/postgres"
+	"example.com/orders/internal/infra/telemetry"
 )
 
 // catalogue is what a new database of tenant default holds, in EUR cents and units.
@@ -58,7 +58,8 @@ func (s *stack) seed(ctx context.Context) error {
 		KeyWait: c.KeyWait, LockTimeout: c.Database.LockTimeout, AcquireTimeout: c.Database.AcquireTimeout,
 		TxLimits: postgres.TxLimits(c.Database),
 	}, s.tel.Metrics, s.tel.Traces)
-	service := app.New(store, postgres.NewReader(store), nil, app.Settings{KeyRetention: c.KeyRetention}, time.Now)
+	service := app.New(store, postgres.NewReader(store), nil, app.Settings{KeyRetention: c.KeyRetention},
+		telemetry.Findings{Metrics: s.tel.Metrics, Log: s.log})
 	for _, p := range catalogue() {
 		if err := addProduct(ctx, service, p.sku, p.name, p.price, p.onHand); err != nil {
 			return fmt.Errorf("seed %s: %w", p.sku, err)

@@ -114,6 +114,7 @@ func (s *stack) startSandbox(ctx context.Context, addr, stateFile string) (*sand
 	s.env["AUTH_JWKS_URL"] = server.URL() + "/.well-known/jwks.json"
 	s.env["STRIPE_BASE_URL"] = server.URL()
 	s.env["STRIPE_API_KEY"] = "sk_test_sandbox"
+	s.env["STRIPE_WEBHOOK_SECRET"] = sandbox.DefaultEventSecret
 	return server, nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -18,6 +17,7 @@ import (
 	"example.com/orders/internal/infra/config"
 	"example.com/orders/internal/infra/outbox"
 	"example.com/orders/internal/infra/postgres"
+	"example.com/orders/internal/infra/telemetry"
 	"example.com/orders/internal/testkit"
 )
 
@@ -156,8 +156,8 @@ func startPanicking(t *testing.T, s *testkit.Service, times int32) *testkit.Serv
 	t.Helper()
 	c, err := config.LoadAPI(func(name string) (string, bool) { v, ok := s.Env[name]; return v, ok })
 	require.NoError(t, err)
-	telemetry := s.Metrics["api"]
-	pool, err := postgres.Open(t.Context(), c.Database, "orders-api", telemetry.Traces)
+	tel := s.Metrics["api"]
+	pool, err := postgres.Open(t.Context(), c.Database, "orders-api", tel.Traces)
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
 	enqueuer, err := outbox.NewEnqueuer(testkit.Log())
@@ -167,15 +167,16 @@ func startPanicking(t *testing.T, s *testkit.Service, times int32) *testkit.Serv
 	out := func(tx pgx.Tx) app.Outbox { return panicking{enqueuer.In(tx), &left} }
 	store := postgres.NewStore(pool, out, postgres.Settings{
 		KeyWait: c.KeyWait, LockTimeout: c.Database.LockTimeout, AcquireTimeout: c.Database.AcquireTimeout,
-	}, telemetry.Metrics, telemetry.Traces)
-	service := app.New(store, postgres.NewReader(store), nil, app.Settings{KeyRetention: c.KeyRetention}, time.Now)
+	}, tel.Metrics, tel.Traces)
+	service := app.New(store, postgres.NewReader(store), nil, app.Settings{KeyRetention: c.KeyRetention},
+		telemetry.Findings{Metrics: tel.Metrics, Log: testkit.Log()})
 	auth, err := httpapi.NewJWTAuthenticator(t.Context(), httpapi.JWTConfig{
 		Issuer: c.AuthIssuer, Audience: c.AuthAudience, JWKSURL: c.AuthJWKSURL,
 	})
 	require.NoError(t, err)
-	handler, err := httpapi.New(service, auth, telemetry.Metrics, testkit.Log())
+	handler, err := httpapi.New(service, auth, tel.Metrics, testkit.Log())
 	require.NoError(t, err)
-	server := httptest.NewServer(otelhttp.NewHandler(handler, "api", otelhttp.WithTracerProvider(telemetry.Traces)))
+	server := httptest.NewServer(otelhttp.NewHandler(handler, "api", otelhttp.WithTracerProvider(tel.Traces)))
 	t.Cleanup(server.Close)
 	return s.At(server.URL)
 }

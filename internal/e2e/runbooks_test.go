@@ -44,16 +44,23 @@ func TestRunbookOverview(t *testing.T) {
 	requirePlaced(t, <-waiting)
 }
 
-// Ensure what the page on stuck payments tells to do settles an unresolved charge, which had been made, without another.
+// Ensure what the page on stuck payments tells to do shows a charge that the provider refuses, with its reason, and settles
+// one whose job waits, without another charge.
 func TestRunbookStuckPayments(t *testing.T) {
 	t.Parallel()
 	o := openForOperators(t)
-	order := o.unresolved(sandbox.FaultError500)
-	o.StopWorker(t)
-	o.Sandbox.ClearFaults()
 	o.work()
+	refused := o.place("pm_card_unheardOf")
+	o.faults(fault("charge", sandbox.FaultError500, 0))
+	order := o.place("pm_card_visa")
+	o.jobFailed("charge-order", order)
+	o.jobFailed("charge-order", refused)
+	o.Sandbox.ClearFaults()
+	o.exec(`UPDATE payments SET created_at = created_at - interval '1 hour', updated_at = updated_at - interval '1 hour'`)
+	o.exec(`UPDATE river_job SET scheduled_at = now() + interval '1 hour' WHERE kind = 'charge-order' AND state <> 'running'`)
 	out := o.follow("stuck-payments.md", nil, "01a2299d-f76c-7627-b569-52ba45123348", order)
-	require.Contains(t, out, `orders_payments_open{status="unresolved"} 1`)
+	require.Contains(t, out, `orders_payments_open{status="refused"} 1`)
+	require.Contains(t, out, "resource_missing")
 	o.alice.PaymentStatus(order, "succeeded")
 	require.Equal(t, 1, o.charged(order))
 }

@@ -79,6 +79,7 @@ func (s *Service) startSandbox(t testing.TB) {
 		"DATABASE_URL": s.DatabaseURL, "DB_MAX_CONNS": "8", "API_ADDR": "127.0.0.1:0", "OPS_ADDR": "127.0.0.1:0",
 		"AUTH_ISSUER": issuer, "AUTH_AUDIENCE": audience, "AUTH_JWKS_URL": server.URL() + "/.well-known/jwks.json",
 		"STRIPE_BASE_URL": server.URL(), "STRIPE_API_KEY": "sk_test_tests",
+		"STRIPE_WEBHOOK_SECRET": sandbox.DefaultEventSecret,
 	}
 }
 

@@ -66,6 +66,9 @@ func (g *Gateway) RetrieveIntent(ctx context.Context, r app.IntentRequest) (app.
 	if err != nil {
 		return app.Intent{}, readFailed(ctx, doing, err)
 	}
+	if r.Amount == (domain.Money{}) {
+		r.Amount = moneyOf(intent.Amount, intent.Currency) // there is no payment here to compare it with
+	}
 	return checkedIntent(doing, intent, r)
 }
 

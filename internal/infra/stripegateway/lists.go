@@ -109,8 +109,8 @@ func (g *Gateway) ListRefunds(ctx context.Context, r app.IntentRequest) ([]app.P
 	return nil, fmt.Errorf("%s: %w", doing, errTooManyPages)
 }
 
-// List implements app.PaymentProvider. Stripe counts in seconds, so the fractions of From and To are dropped: windows that
-// follow each other still neither overlap nor leave a gap. A status that this service does not know stays as it is.
+// List implements app.PaymentProvider. Stripe counts in seconds, so the fraction of From is dropped: nothing is left out. A
+// status that this service does not know stays as it is.
 func (g *Gateway) List(ctx context.Context, q app.ProviderQuery) (app.ProviderPage, error) {
 	list := g.listOf(q.Stream)
 	if list == nil {
@@ -148,8 +148,8 @@ func (g *Gateway) listIntents(ctx context.Context, q app.ProviderQuery) (app.Pro
 	if err != nil {
 		return app.ProviderPage{}, err
 	}
-	return pageFrom(doing, p, func(got *stripe.PaymentIntent) (string, *app.ProviderObject, error) {
-		return got.ID, intentObject(got), nil
+	return pageFrom(doing, p, func(got *stripe.PaymentIntent) (string, int64, *app.ProviderObject, error) {
+		return got.ID, got.Created, intentObject(got), nil
 	})
 }
 
@@ -160,8 +160,8 @@ func (g *Gateway) listRefunds(ctx context.Context, q app.ProviderQuery) (app.Pro
 	if err != nil {
 		return app.ProviderPage{}, err
 	}
-	return pageFrom(doing, p, func(got *stripe.Refund) (string, *app.ProviderObject, error) {
-		return got.ID, refundObject(got), nil
+	return pageFrom(doing, p, func(got *stripe.Refund) (string, int64, *app.ProviderObject, error) {
+		return got.ID, got.Created, refundObject(got), nil
 	})
 }
 
@@ -181,9 +181,9 @@ func (g *Gateway) listEvents(ctx context.Context, q app.ProviderQuery) (app.Prov
 	if err != nil {
 		return app.ProviderPage{}, err
 	}
-	return pageFrom(doing, p, func(got *stripe.Event) (string, *app.ProviderObject, error) {
+	return pageFrom(doing, p, func(got *stripe.Event) (string, int64, *app.ProviderObject, error) {
 		object, err := eventObject(got)
-		return got.ID, object, err
+		return got.ID, got.Created, object, err
 	})
 }
 
@@ -221,15 +221,20 @@ func refundObject(got *stripe.Refund) *app.ProviderObject {
 }
 
 // pageFrom maps the items of a page. A page that says that more follows names the item to go on after.
-func pageFrom[T any](doing string, p *page[T], object func(*T) (string, *app.ProviderObject, error)) (app.ProviderPage, error) {
+func pageFrom[T any](
+	doing string, p *page[T], read func(*T) (id string, created int64, o *app.ProviderObject, err error),
+) (app.ProviderPage, error) {
 	out := app.ProviderPage{More: p.HasMore}
 	for _, item := range p.Data {
-		id, o, err := object(item)
+		id, created, o, err := read(item)
 		if err != nil || !validID(id) {
 			return app.ProviderPage{}, providerDown{fmt.Errorf("%s: %w", doing, errUnreadable)}
 		}
 		if o != nil {
 			out.Objects = append(out.Objects, *o)
+		}
+		if at := time.Unix(created, 0).UTC(); at.After(out.Newest) {
+			out.Newest = at
 		}
 		out.Last = id
 	}
@@ -240,7 +245,7 @@ func pageFrom[T any](doing string, p *page[T], object func(*T) (string, *app.Pro
 }
 
 func created(q app.ProviderQuery) *stripe.RangeQueryParams {
-	return &stripe.RangeQueryParams{GreaterThanOrEqual: unix(q.From), LesserThan: unix(q.To)}
+	return &stripe.RangeQueryParams{GreaterThanOrEqual: unix(q.From)}
 }
 
 // unix is a time in Stripe's seconds; 0, which is not sent: no bound.
