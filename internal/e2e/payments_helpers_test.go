@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -87,7 +88,9 @@ func fault(operation, kind string, times int) sandbox.FaultRule {
 // held waits until the sandbox holds n requests.
 func (s shop) held(n int) {
 	s.t.Helper()
-	require.NoError(s.t, s.Sandbox.WaitHeld(s.t.Context(), n))
+	ctx, cancel := context.WithTimeout(s.t.Context(), testkit.Wait)
+	defer cancel()
+	require.NoError(s.t, s.Sandbox.WaitHeld(ctx, n))
 }
 
 // attempts is the calls that changed something at the provider for an order: those to create its intent, to confirm or

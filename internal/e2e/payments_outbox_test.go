@@ -146,27 +146,23 @@ func TestPaymentResultAndJobCommitTogether(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			s := openShop(t)
-			s.failAtCommit(test.status, "XX000", "1")
-			s.faults(fault("charge", sandbox.FaultHold, 1))
+			s.failAtCommit(test.status, "XX000", "1000")
 			order := s.place(test.method)
 			s.StartWorker(t)
-			s.held(1)
-			s.faults(fault(sandbox.OpRetrieveIntent, sandbox.FaultHold, 1)) // lets the confirmation go on, holds the next look
-			s.awaitJob("charge-order", order, `cardinality(errors) = 1`)
-			s.held(1)
-			require.EqualValues(t, 1, queryValue[int64](s, `SELECT last_value FROM test_commits`))
+			s.awaitJob("charge-order", order, `cardinality(errors) >= 1`)
 			require.Equal(t, test.charged, s.charged(order))
 			require.Equal(t, "pending", s.payment(order).Text("status"))
 			require.Equal(t, "open", s.order(order).Text("status"))
 			require.EqualValues(t, shopStock-2, s.OnHand(t, shopSKU))
 			require.Zero(t, s.Count(t, jobOf+` AND state = 'completed'`, "charge-order", order))
 
-			s.Sandbox.ClearFaults()
+			s.exec(`SELECT setval('test_commits', 1000)`)
+			s.runNow("charge-order", order)
 			s.alice.PaymentStatus(order, test.status)
 			s.jobDone("charge-order", order)
 			require.Equal(t, test.stock, s.OnHand(t, shopSKU))
 			require.Equal(t, test.charged, s.charged(order))
-			requireSame(t, confirmKey(order), s.attempts("confirm", order))
+			require.Len(t, s.attempts("confirm", order), 1, "the state of the intent is enough")
 		})
 	}
 }
