@@ -1,61 +1,136 @@
 package stripegateway
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
-	"slices"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/stripe/stripe-go/v85"
+
+	"example.com/orders/internal/app"
 )
 
-// refused is the reason of a definite no that moved no money, for the log. Everything else is an error: an outcome that is
-// not known, or that an operator can mend. Those are no answer, 5xx, 409 (the same key is at work), 429, 401 and 403 (our
-// own credentials), an idempotency_error (the key is known with other parameters, so something may have happened under
-// it), and every refusal that final does not name: a currency that our account cannot take must not cancel orders.
-func refused(doing string, err error, final func(*stripe.Error) bool) (reason string, unknownOutcome error) {
-	e, ok := errors.AsType[*stripe.Error](err)
-	if !ok || !final(e) {
-		return "", unknown(doing, err)
-	}
-	return fmt.Sprintf("%s %s %s (request %s)", e.Type, e.Code, e.DeclineCode, e.RequestID), nil
-}
+// providerDown marks an error that says that the provider fails, or refuses this service, whatever it is asked: no
+// answer or none that can be read, 5xx, 429, 401 and 403.
+type providerDown struct{ error }
 
-// chargeRefused: the card is declined, or the caller has named a payment method or an amount that cannot be charged.
-func chargeRefused(e *stripe.Error) bool {
-	return e.Type == stripe.ErrorTypeCard || invalid(e, "payment_method", "amount")
-}
+func (p providerDown) Unwrap() error { return p.error }
 
-// refundRefused: the charge cannot give that much back, because it has already, or has been disputed.
-func refundRefused(e *stripe.Error) bool {
-	return invalid(e, "amount") ||
-		invalid(e) && (e.Code == stripe.ErrorCodeChargeAlreadyRefunded || e.Code == stripe.ErrorCodeChargeDisputed)
-}
-
-// invalid tells whether a request was refused because of one of the parameters; none: whatever the reason.
-func invalid(e *stripe.Error, params ...string) bool {
-	return e.Type == stripe.ErrorTypeInvalidRequest &&
-		(e.HTTPStatusCode == http.StatusBadRequest || e.HTTPStatusCode == http.StatusNotFound) &&
-		(len(params) == 0 || slices.Contains(params, e.Param))
-}
-
-// sick is an error that says that the provider is not well, or will not have us, whatever it is asked: no answer, 5xx, 429,
-// 401 and 403.
-type sick struct{ error }
-
-func (s sick) Unwrap() error { return s.error }
-
-// unknown tells what happened without the provider's text, which can name a person's card.
-func unknown(doing string, err error) error {
+// readFailed classifies the error of a call that has no idempotency key, by the answer's status, type and code alone.
+func readFailed(ctx context.Context, doing string, err error) error {
 	e, ok := errors.AsType[*stripe.Error](err)
 	if !ok {
-		return sick{fmt.Errorf("%s: %w", doing, err)}
+		return providerDown{fmt.Errorf("%s: %w", doing, noAnswer(ctx, err))}
 	}
-	answered := fmt.Errorf("%s: provider answered %d %s %s (request %s)", doing, e.HTTPStatusCode, e.Type, e.Code, e.RequestID)
-	switch s := e.HTTPStatusCode; {
-	case s >= http.StatusInternalServerError, s == http.StatusTooManyRequests, s == http.StatusUnauthorized, s == http.StatusForbidden:
-		return sick{answered}
+	answer := fmt.Sprintf("%s: provider answered %d %s (request %s)", doing, e.HTTPStatusCode, codesOf(e), token(e.RequestID))
+	switch status := e.HTTPStatusCode; {
+	case status == http.StatusTooManyRequests:
+		return providerDown{fmt.Errorf("%s: %w", answer, &app.RateLimitedError{After: retryAfter(e.LastResponse.Header)})}
+	case status >= http.StatusInternalServerError, status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return providerDown{errors.New(answer)}
+	case isRefusal(e):
+		return fmt.Errorf("%s: %w", answer, &app.RefusedError{Code: codesOf(e), Final: isFinal(e)})
 	default:
-		return answered
+		return errors.New(answer)
 	}
+}
+
+// writeFailed classifies the error of a call that has an idempotency key.
+func writeFailed(ctx context.Context, doing string, err error) error {
+	failed := readFailed(ctx, doing, err)
+	e, ok := errors.AsType[*stripe.Error](err)
+	if ok && (e.HTTPStatusCode >= http.StatusInternalServerError ||
+		e.HTTPStatusCode == http.StatusBadRequest && e.Type == stripe.ErrorTypeIdempotency) {
+		return fmt.Errorf("%w: %w", app.ErrKeyUnusable, failed)
+	}
+	return failed
+}
+
+// isRefusal tells a definite no. An answer without Stripe's type is not Stripe's: a proxy's 404 refuses no order.
+func isRefusal(e *stripe.Error) bool {
+	switch e.HTTPStatusCode {
+	case http.StatusBadRequest, http.StatusPaymentRequired, http.StatusNotFound:
+		return e.Type == stripe.ErrorTypeCard || e.Type == stripe.ErrorTypeInvalidRequest
+	default:
+		return false
+	}
+}
+
+func isFinal(e *stripe.Error) bool {
+	return e.Code == stripe.ErrorCodeChargeAlreadyRefunded || e.Code == stripe.ErrorCodeChargeDisputed
+}
+
+// codesOf is "type/code/decline_code", without those at the end that the answer does not have.
+func codesOf(e *stripe.Error) string {
+	return joinCodes(string(e.Type), string(e.Code), string(e.DeclineCode))
+}
+
+func joinCodes(codes ...string) string {
+	for i, code := range codes {
+		codes[i] = token(code)
+	}
+	return strings.TrimRight(strings.Join(codes, "/"), "/")
+}
+
+var safeToken = regexp.MustCompile(`^[A-Za-z0-9_./-]{1,64}$`)
+
+// token is a code of the provider's, at most 64 bytes; anything that does not look like one is left out.
+func token(s string) string {
+	if !safeToken.MatchString(s) {
+		return ""
+	}
+	return s
+}
+
+// noAnswer says in words of this service why no answer came, because net/http and stripe-go quote what they have read.
+func noAnswer(ctx context.Context, err error) error {
+	var timeout net.Error
+	op, isOp := errors.AsType[*net.OpError](err)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return fmt.Errorf("provider did not answer in time: %w", context.DeadlineExceeded)
+	case isOp:
+		return errors.New(op.Error())
+	case errors.Is(err, errTooLarge):
+		return errTooLarge
+	case errors.Is(err, errRedirect):
+		return errRedirect
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("provider cut the connection")
+	default:
+		return errUnreadable
+	}
+}
+
+var errUnreadable = errors.New("provider's answer cannot be read")
+
+// The least and the most that a 429 can make this service wait.
+const (
+	minWait = time.Second
+	maxWait = 5 * time.Minute
+)
+
+// retryAfter reads Retry-After (RFC 9110, section 10.2.3): seconds, or a date, which is compared with the answer's own
+// Date and not with the clock of this machine. Zero: it says nothing that can be read.
+func retryAfter(h http.Header) time.Duration {
+	value := h.Get("Retry-After")
+	if seconds, err := strconv.Atoi(value); err == nil {
+		seconds = min(max(seconds, 0), int(maxWait.Seconds()))
+		return max(time.Duration(seconds)*time.Second, minWait)
+	}
+	at, err := http.ParseTime(value)
+	now, errDate := http.ParseTime(h.Get("Date"))
+	if err != nil || errDate != nil {
+		return 0
+	}
+	return min(max(at.Sub(now), minWait), maxWait)
 }

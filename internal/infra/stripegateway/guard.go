@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/sony/gobreaker/v2"
@@ -12,85 +13,132 @@ import (
 )
 
 const (
-	// failures in a row, with no more than failuresWithin between the first and the last, stop the calls for pause. Then one
-	// call goes through, and its outcome decides whether all do again.
+	// failures in a row, with no more than failuresWithin between the first and the last, stop the calls for pause. Then
+	// one call goes through, and its outcome decides whether all do again.
 	failures       = 10
 	failuresWithin = time.Minute
 	pause          = 5 * time.Second
 )
 
-// Guard is a gateway that leaves a failing provider alone. Each job backs off by itself, but a backlog of jobs would still
-// call, and log, as fast as the worker works. A call that is not made is app.ErrProviderPaused. Each kind of call has a
-// breaker of its own, and what the provider says of one order is no reason to stop asking for others.
-func Guard(next app.PaymentGateway) app.PaymentGateway {
-	return guard{next, newBreaker(), newBreaker(), newBreaker(), newBreaker()}
+// Guard is a provider that leaves a failing provider alone. Each job backs off by itself, but a backlog of jobs would
+// still call, and log, as fast as the worker works. A call that is not made is app.ErrProviderPaused. Each kind of call
+// has a circuit of its own, and what the provider says of one order is no reason to stop asking for others.
+func Guard(next app.PaymentProvider) app.PaymentProvider {
+	return &guard{
+		next:    next,
+		create:  newCircuit(),
+		confirm: newCircuit(), cancel: newCircuit(), retrieve: newCircuit(), search: newCircuit(),
+		refund: newCircuit(), refunds: newCircuit(), list: newCircuit(),
+	}
 }
 
 type guard struct {
-	next                                   app.PaymentGateway
-	charge, findCharge, refund, findRefund *breaker
+	next                                      app.PaymentProvider
+	create, confirm, cancel, retrieve, search *circuit
+	refund, refunds, list                     *circuit
 }
 
-type breaker = gobreaker.TwoStepCircuitBreaker[struct{}]
+// circuit is closed while calls of one kind are made, and open while they are not.
+type circuit struct {
+	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
 
-func newBreaker() *breaker {
-	return gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
+	mu          sync.Mutex
+	pausedUntil time.Time // by a 429
+}
+
+func newCircuit() *circuit {
+	return &circuit{breaker: gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		Interval: failuresWithin, Timeout: pause,
 		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= failures },
 		IsSuccessful: func(err error) bool {
-			_, isSick := errors.AsType[sick](err)
-			return !isSick
+			_, down := errors.AsType[providerDown](err)
+			return !down
 		},
 		IsExcluded: func(err error) bool { return errors.Is(err, context.Canceled) }, // the worker stops
-	})
+	})}
 }
 
-// ChargePaused implements app.PaymentGateway.
-func (g guard) ChargePaused() error {
-	state := g.charge.State()
-	mayTry := state == gobreaker.StateHalfOpen && g.charge.Counts().Requests == 0
-	if state == gobreaker.StateClosed || mayTry {
-		return nil
-	}
-	return app.ErrProviderPaused
+// CreateIntent implements app.PaymentProvider.
+func (g *guard) CreateIntent(ctx context.Context, r app.IntentRequest) (app.Intent, error) {
+	return guarded(ctx, g.create, g.next.CreateIntent, r)
 }
 
-// Charge implements app.PaymentGateway.
-func (g guard) Charge(ctx context.Context, r app.ChargeRequest) (app.ChargeAnswer, error) {
-	return guarded(g.charge, func() (app.ChargeAnswer, error) { return g.next.Charge(ctx, r) })
+// ConfirmIntent implements app.PaymentProvider.
+func (g *guard) ConfirmIntent(ctx context.Context, r app.IntentRequest) (app.Intent, error) {
+	return guarded(ctx, g.confirm, g.next.ConfirmIntent, r)
 }
 
-// FindCharge implements app.PaymentGateway.
-func (g guard) FindCharge(ctx context.Context, ref app.OrderRef) (found app.ChargeAnswer, ok bool, err error) {
-	found, err = guarded(g.findCharge, func() (a app.ChargeAnswer, err error) {
-		a, ok, err = g.next.FindCharge(ctx, ref)
-		return a, err
-	})
-	return found, ok, err
+// CancelIntent implements app.PaymentProvider.
+func (g *guard) CancelIntent(ctx context.Context, r app.IntentRequest) (app.Intent, error) {
+	return guarded(ctx, g.cancel, g.next.CancelIntent, r)
 }
 
-// Refund implements app.PaymentGateway.
-func (g guard) Refund(ctx context.Context, r app.RefundRequest) (app.RefundAnswer, error) {
-	return guarded(g.refund, func() (app.RefundAnswer, error) { return g.next.Refund(ctx, r) })
+// RetrieveIntent implements app.PaymentProvider.
+func (g *guard) RetrieveIntent(ctx context.Context, r app.IntentRequest) (app.Intent, error) {
+	return guarded(ctx, g.retrieve, g.next.RetrieveIntent, r)
 }
 
-// FindRefund implements app.PaymentGateway.
-func (g guard) FindRefund(ctx context.Context, r app.RefundRequest) (found app.RefundAnswer, ok bool, err error) {
-	found, err = guarded(g.findRefund, func() (a app.RefundAnswer, err error) {
-		a, ok, err = g.next.FindRefund(ctx, r)
-		return a, err
-	})
-	return found, ok, err
+// SearchIntents implements app.PaymentProvider.
+func (g *guard) SearchIntents(ctx context.Context, r app.IntentRequest) ([]app.Intent, error) {
+	return guarded(ctx, g.search, g.next.SearchIntents, r)
 }
 
-var errPanic error = sick{errors.New("the call panicked")}
+// CreateRefund implements app.PaymentProvider.
+func (g *guard) CreateRefund(ctx context.Context, r app.RefundRequest) (app.ProviderRefund, error) {
+	return guarded(ctx, g.refund, g.next.CreateRefund, r)
+}
 
-func guarded[T any](b *breaker, call func() (T, error)) (answer T, err error) {
-	done, err := b.Allow()
+// ListRefunds implements app.PaymentProvider.
+func (g *guard) ListRefunds(ctx context.Context, r app.IntentRequest) ([]app.ProviderRefund, error) {
+	return guarded(ctx, g.refunds, g.next.ListRefunds, r)
+}
+
+// List implements app.PaymentProvider.
+func (g *guard) List(ctx context.Context, q app.ProviderQuery) (app.ProviderPage, error) {
+	return guarded(ctx, g.list, g.next.List, q)
+}
+
+var errPanic error = providerDown{errors.New("the call panicked")}
+
+func guarded[Q, A any](
+	ctx context.Context, c *circuit, call func(context.Context, Q) (A, error), q Q,
+) (answer A, err error) {
+	done, err := c.allow()
 	if err != nil {
-		return answer, fmt.Errorf("%w: %w", app.ErrProviderPaused, err)
+		return answer, err
 	}
 	err = errPanic // unless the call returns
 	defer func() { done(err) }()
-	return call()
+	return call(ctx, q)
+}
+
+// allow is app.ErrProviderPaused, or what to tell the outcome of the call.
+func (c *circuit) allow() (done func(error), err error) {
+	c.mu.Lock()
+	wait := time.Until(c.pausedUntil)
+	c.mu.Unlock()
+	if wait > 0 {
+		return nil, fmt.Errorf("%w: it asks to wait another %s", app.ErrProviderPaused, wait.Round(time.Second))
+	}
+	tell, err := c.breaker.Allow()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", app.ErrProviderPaused, err)
+	}
+	return func(err error) {
+		c.heed(err)
+		tell(err)
+	}, nil
+}
+
+// heed keeps the wait that a 429 asks for; of several, the one that ends last.
+func (c *circuit) heed(err error) {
+	limited, ok := errors.AsType[*app.RateLimitedError](err)
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if until := time.Now().Add(limited.After); until.After(c.pausedUntil) {
+		c.pausedUntil = until
+	}
 }

@@ -1,0 +1,76 @@
+package stripegateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+)
+
+// maxAnswer bounds the body of an answer, in bytes. A page of 100 events has a few hundred thousand.
+const maxAnswer = 1 << 20
+
+var (
+	errTooLarge = errors.New("provider's answer is too large")
+	errRedirect = errors.New("provider answered with a redirect, which is not followed")
+)
+
+// transport keeps what a provider answers within bounds before stripe-go sees it: stripe-go reads bodies without a limit
+// and quotes them in its errors. A redirect is an error, since following it would send the secret key elsewhere.
+type transport struct{ next http.RoundTripper }
+
+func newTransport(next http.RoundTripper) http.RoundTripper {
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	return transport{next}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := t.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	body, err := readBounded(response.Body)
+	switch status := response.StatusCode; {
+	case status >= http.StatusBadRequest:
+		body = codesOnly(body) // the status counts, however much of the body was read
+	case err != nil:
+		return nil, err
+	case status >= http.StatusMultipleChoices:
+		return nil, errRedirect
+	}
+	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return response, nil
+}
+
+func readBounded(body io.ReadCloser) ([]byte, error) {
+	read, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
+	_ = body.Close() // everything that counts was read
+	switch {
+	case err != nil:
+		return nil, err
+	case len(read) > maxAnswer:
+		return nil, errTooLarge
+	}
+	return read, nil
+}
+
+// codesOnly is the body of an error answer without all that can name a person, a card or a secret.
+func codesOnly(body []byte) []byte {
+	type codes struct {
+		Type        string `json:"type"`
+		Code        string `json:"code,omitempty"`
+		DeclineCode string `json:"decline_code,omitempty"`
+	}
+	var answer struct {
+		Error codes `json:"error"`
+	}
+	_ = json.Unmarshal(body, &answer) // what is no error of Stripe's has no codes
+	e := &answer.Error
+	e.Type, e.Code, e.DeclineCode = token(e.Type), token(e.Code), token(e.DeclineCode)
+	safe, _ := json.Marshal(answer) // three strings marshal
+	return safe
+}
