@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/stripe/stripe-go/v85"
@@ -25,6 +26,7 @@ var errTooManyPages = errors.New("provider's list does not end")
 type page[T any] struct {
 	stripe.APIResource
 
+	Object   string  `json:"object"`
 	Data     []*T    `json:"data"`
 	HasMore  bool    `json:"has_more"`
 	NextPage *string `json:"next_page"` // of a search
@@ -43,12 +45,16 @@ func getPage[T any](ctx context.Context, g *Gateway, doing, path string, params 
 	if err != nil {
 		return nil, readFailed(ctx, doing, err)
 	}
-	for _, item := range p.Data {
-		if item == nil {
-			return nil, providerDown{fmt.Errorf("%s: %w", doing, errUnreadable)}
-		}
+	if !p.isList() {
+		return nil, providerDown{fmt.Errorf("%s: %w", doing, errUnreadable)}
 	}
 	return p, nil
+}
+
+// isList tells a list, which may be empty, from any other answer: "there is no refund" leads to another refund.
+func (p *page[T]) isList() bool {
+	isNil := func(item *T) bool { return item == nil }
+	return (p.Object == "list" || p.Object == "search_result") && p.Data != nil && !slices.ContainsFunc(p.Data, isNil)
 }
 
 // SearchIntents implements app.PaymentProvider. The tenant is compared here, and is not part of the query: it can hold any
