@@ -86,7 +86,8 @@ func failures() map[string]anAnswer {
 	}
 }
 
-// Ensure each failure tells every call what it has to: by status, type and code alone, and nothing of the body travels on.
+// Ensure each failure tells every call what it has to: by status, type and code alone, and nothing of the body travels
+// on.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	for name, a := range failures() {

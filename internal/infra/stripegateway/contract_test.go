@@ -14,8 +14,8 @@ import (
 	"example.com/orders/internal/sandbox"
 )
 
-// stripeMock is Stripe's own mock: it checks every request against Stripe's OpenAPI and answers with a fixture. It keeps
-// no state. It is made once, since reading the OpenAPI takes seconds.
+// stripeMock is Stripe's own mock: it checks every request against Stripe's OpenAPI and answers with a fixture. It
+// keeps no state. It is made once, since reading the OpenAPI takes seconds.
 var stripeMock = sync.OnceValues(func() (*server.StubServer, error) {
 	spec, err := server.LoadSpec(embedded.OpenAPISpec, "")
 	if err != nil {
@@ -128,8 +128,8 @@ func contractRequests(charged, canceled string) []request {
 	}
 }
 
-// Ensure every request of the gateway is one that Stripe's own OpenAPI allows, in its path, its parameters and their types,
-// and that the sandbox takes the same ones.
+// Ensure every request of the gateway is one that Stripe's own OpenAPI allows, in its path, its parameters and their
+// types, and that the sandbox takes the same ones.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	sandboxed, _ := startSandbox(t)

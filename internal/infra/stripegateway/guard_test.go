@@ -25,8 +25,8 @@ func pausedOf(ctx context.Context, g app.PaymentProvider, name string, n int) (p
 	return paused
 }
 
-// Ensure a failing provider is left alone after ten failures in a row, by that kind of call only, and that what it says of
-// single orders, however often, is no reason.
+// Ensure a failing provider is left alone after ten failures in a row, by that kind of call only, and that what it says
+// of single orders, however often, is no reason.
 func TestGuardLeavesAFailingProviderAlone(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -70,8 +70,8 @@ func TestGuardKnowsEveryCall(t *testing.T) {
 	require.Len(t, p.requests(), 10*len(kinds))
 }
 
-// Ensure calls that were ended because the worker stops are no failures of the provider, and an answer that does not come
-// in time is one.
+// Ensure calls that were ended because the worker stops are no failures of the provider, and an answer that does not
+// come in time is one.
 func TestGuardTellsAnEndFromATimeout(t *testing.T) {
 	t.Parallel()
 	p := startProvider(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
@@ -94,6 +94,9 @@ func (s *scripted) ConfirmIntent(context.Context, app.IntentRequest) (app.Intent
 	return app.Intent{}, s.err
 }
 
+// pass lets the clock of a synctest bubble run on. It waits for nothing.
+func pass(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // the bubble's clock, not a real one
+
 // Ensure a 429 keeps all calls of its kind waiting for as long as it asks, and no longer.
 func TestGuardHeedsRetryAfter(t *testing.T) {
 	t.Parallel()
@@ -101,10 +104,10 @@ func TestGuardHeedsRetryAfter(t *testing.T) {
 		s := &scripted{err: &app.RateLimitedError{After: 30 * time.Second}}
 		g := stripegateway.Guard(s)
 		require.NotErrorIs(t, call(t.Context(), g, "confirm"), app.ErrProviderPaused)
-		time.Sleep(29 * time.Second)
+		pass(29 * time.Second)
 		require.ErrorIs(t, call(t.Context(), g, "confirm"), app.ErrProviderPaused)
 		require.EqualValues(t, 1, s.calls.Load())
-		time.Sleep(time.Second)
+		pass(time.Second)
 		s.err = nil
 		require.NoError(t, call(t.Context(), g, "confirm"))
 	})
@@ -118,9 +121,9 @@ func TestGuardTriesAgain(t *testing.T) {
 		s := &scripted{err: down}
 		g := stripegateway.Guard(s)
 		require.Equal(t, 1, pausedOf(t.Context(), g, "confirm", 11))
-		time.Sleep(6 * time.Second)
+		pass(6 * time.Second)
 		require.Equal(t, 1, pausedOf(t.Context(), g, "confirm", 2))
-		time.Sleep(6 * time.Second)
+		pass(6 * time.Second)
 		s.err = context.Canceled
 		require.Zero(t, pausedOf(t.Context(), g, "confirm", 3))
 		s.err = nil

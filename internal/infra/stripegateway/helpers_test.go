@@ -55,12 +55,15 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet {
 		form = r.URL.Query()
 	}
-	kept := &keepStatus{ResponseWriter: w, status: http.StatusOK}
-	defer func() { // also where the handler cuts the connection
+	p.mu.Lock()
+	seen := len(p.seen)
+	p.seen = append(p.seen, request{r.Method, r.URL.Path, r.Header.Get("Idempotency-Key"), form, http.StatusOK})
+	p.mu.Unlock()
+	kept := &keepStatus{ResponseWriter: w, keep: func(status int) { // before the caller can see the answer
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.seen = append(p.seen, request{r.Method, r.URL.Path, r.Header.Get("Idempotency-Key"), form, kept.status})
-	}()
+		p.seen[seen].status = status
+	}}
 	p.handler(kept, r)
 }
 
@@ -78,11 +81,11 @@ func (p *provider) gateway(timeout time.Duration) *stripegateway.Gateway {
 
 type keepStatus struct {
 	http.ResponseWriter
-	status int
+	keep func(status int)
 }
 
 func (k *keepStatus) WriteHeader(status int) {
-	k.status = status
+	k.keep(status)
 	k.ResponseWriter.WriteHeader(status)
 }
 

@@ -76,7 +76,8 @@ func TestAnswersThatAreNoHTTP(t *testing.T) {
 	}
 }
 
-// Ensure what is no list, or has strange items, is an error and never an empty list. (stripe-go's own lists panic on null.)
+// Ensure what is no list, or has strange items, is an error and never an empty list. (stripe-go's own lists panic on
+// null.)
 func TestStrangeLists(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{

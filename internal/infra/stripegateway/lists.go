@@ -57,8 +57,8 @@ func (p *page[T]) isList() bool {
 	return (p.Object == "list" || p.Object == "search_result") && p.Data != nil && !slices.ContainsFunc(p.Data, isNil)
 }
 
-// SearchIntents implements app.PaymentProvider. The tenant is compared here, and is not part of the query: it can hold any
-// text, of which the search index would need every character.
+// SearchIntents implements app.PaymentProvider. The tenant is compared here, and is not part of the query: it can hold
+// any text, of which the search index would need every character.
 func (g *Gateway) SearchIntents(ctx context.Context, r app.IntentRequest) ([]app.Intent, error) {
 	const doing = "search payment intents"
 	params := &stripe.PaymentIntentSearchParams{}
@@ -115,8 +115,9 @@ func (g *Gateway) ListRefunds(ctx context.Context, r app.IntentRequest) ([]app.P
 	return nil, fmt.Errorf("%s: %w", doing, errTooManyPages)
 }
 
-// List implements app.PaymentProvider. Stripe counts in seconds, so the fractions of From and To are dropped: windows that
-// follow each other still neither overlap nor leave a gap. A status that this service does not know stays as it is.
+// List implements app.PaymentProvider. Stripe counts in seconds, so the fractions of From and To are dropped: windows
+// that follow each other still neither overlap nor leave a gap. A status that this service does not know stays as it
+// is.
 func (g *Gateway) List(ctx context.Context, q app.ProviderQuery) (app.ProviderPage, error) {
 	list := g.listOf(q.Stream)
 	if list == nil {
@@ -154,7 +155,7 @@ func (g *Gateway) listIntents(ctx context.Context, q app.ProviderQuery) (app.Pro
 	if err != nil {
 		return app.ProviderPage{}, err
 	}
-	return pageFrom(doing, p, func(got *stripe.PaymentIntent) (string, *app.ProviderObject, error) {
+	return pageFrom(doing, p, func(got *stripe.PaymentIntent) (string, app.ProviderObject, error) {
 		return got.ID, intentObject(got), nil
 	})
 }
@@ -166,7 +167,7 @@ func (g *Gateway) listRefunds(ctx context.Context, q app.ProviderQuery) (app.Pro
 	if err != nil {
 		return app.ProviderPage{}, err
 	}
-	return pageFrom(doing, p, func(got *stripe.Refund) (string, *app.ProviderObject, error) {
+	return pageFrom(doing, p, func(got *stripe.Refund) (string, app.ProviderObject, error) {
 		return got.ID, refundObject(got), nil
 	})
 }
@@ -187,55 +188,55 @@ func (g *Gateway) listEvents(ctx context.Context, q app.ProviderQuery) (app.Prov
 	if err != nil {
 		return app.ProviderPage{}, err
 	}
-	return pageFrom(doing, p, func(got *stripe.Event) (string, *app.ProviderObject, error) {
+	return pageFrom(doing, p, func(got *stripe.Event) (string, app.ProviderObject, error) {
 		object, err := eventObject(got)
 		return got.ID, object, err
 	})
 }
 
-// eventObject is the intent or the refund that an event is about; nil: neither.
-func eventObject(e *stripe.Event) (*app.ProviderObject, error) {
+// eventObject is the intent or the refund that an event is about; zero: neither.
+func eventObject(e *stripe.Event) (app.ProviderObject, error) {
 	if e.Data == nil {
-		return nil, nil
+		return app.ProviderObject{}, nil
 	}
 	switch e.Data.Object["object"] {
 	case "payment_intent":
 		intent := &stripe.PaymentIntent{}
 		if json.Unmarshal(e.Data.Raw, intent) != nil || !validID(intent.ID) {
-			return nil, errUnreadable
+			return app.ProviderObject{}, errUnreadable
 		}
 		return intentObject(intent), nil
 	case "refund":
 		refund := &stripe.Refund{}
 		if json.Unmarshal(e.Data.Raw, refund) != nil || !validID(refund.ID) {
-			return nil, errUnreadable
+			return app.ProviderObject{}, errUnreadable
 		}
 		return refundObject(refund), nil
 	default:
-		return nil, nil
+		return app.ProviderObject{}, nil
 	}
 }
 
-func intentObject(got *stripe.PaymentIntent) *app.ProviderObject {
+func intentObject(got *stripe.PaymentIntent) app.ProviderObject {
 	intent := intentOf(got)
-	return &app.ProviderObject{Ref: refOf(got.Metadata), Intent: &intent}
+	return app.ProviderObject{Ref: refOf(got.Metadata), Intent: &intent}
 }
 
-func refundObject(got *stripe.Refund) *app.ProviderObject {
+func refundObject(got *stripe.Refund) app.ProviderObject {
 	refund := refundOf(got)
-	return &app.ProviderObject{Ref: refOf(got.Metadata), Refund: &refund}
+	return app.ProviderObject{Ref: refOf(got.Metadata), Refund: &refund}
 }
 
 // pageFrom maps the items of a page. A page that says that more follows names the item to go on after.
-func pageFrom[T any](doing string, p *page[T], object func(*T) (string, *app.ProviderObject, error)) (app.ProviderPage, error) {
+func pageFrom[T any](doing string, p *page[T], object func(*T) (string, app.ProviderObject, error)) (app.ProviderPage, error) {
 	out := app.ProviderPage{More: p.HasMore}
 	for _, item := range p.Data {
 		id, o, err := object(item)
 		if err != nil || !validID(id) {
 			return app.ProviderPage{}, providerDown{fmt.Errorf("%s: %w", doing, errUnreadable)}
 		}
-		if o != nil {
-			out.Objects = append(out.Objects, *o)
+		if o.Intent != nil || o.Refund != nil {
+			out.Objects = append(out.Objects, o)
 		}
 		out.Last = id
 	}

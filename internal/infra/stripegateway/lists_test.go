@@ -72,7 +72,8 @@ func TestStreamQueries(t *testing.T) {
 	require.Equal(t, form(nil, map[string]string{"limit": "100"}), p.requests()[1].form)
 }
 
-// Ensure a page that is too large is asked for in smaller parts: large objects of other systems must not stop the stream.
+// Ensure a page that is too large is asked for in smaller parts: large objects of other systems must not stop the
+// stream.
 func TestLargePages(t *testing.T) {
 	t.Parallel()
 	p := startProvider(t, func(w http.ResponseWriter, r *http.Request) {

@@ -89,7 +89,8 @@ func TestListedRefunds(t *testing.T) {
 	}
 }
 
-// Ensure a search finds the order's intents, leaves out another tenant's of the same order id, and believes no other amount.
+// Ensure a search finds the order's intents, leaves out another tenant's of the same order id, and believes no other
+// amount.
 func TestSearchedIntents(t *testing.T) {
 	t.Parallel()
 	body := list(intentJSON("metadata", anotherTenant, "id", `"pi_2"`), intentJSON(), intentJSON("id", `"pi_3"`, "status", `"canceled"`))
@@ -102,7 +103,7 @@ func TestSearchedIntents(t *testing.T) {
 	require.ErrorIs(t, call(t.Context(), answers(t, 200, list(intentJSON("amount", "1"))).gateway(time.Minute), "search"), app.ErrMismatch)
 }
 
-// Ensure the statuses of an intent are Stripe's own, and one that nobody knows decides nothing.
+// Ensure the statuses of an intent are Stripe's own, and one that is not known decides nothing.
 func TestIntentStatuses(t *testing.T) {
 	t.Parallel()
 	for _, status := range []string{
@@ -122,7 +123,7 @@ func TestIntentStatuses(t *testing.T) {
 	}
 }
 
-// Ensure the statuses of a refund are mapped, and one that nobody knows decides nothing.
+// Ensure the statuses of a refund are mapped, and one that is not known decides nothing.
 func TestRefundStatuses(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[string]domain.RefundStatus{
