@@ -19,7 +19,7 @@ type EventParser struct {
 }
 
 // NewEventParser makes a parser that accepts an event signed with any of the secrets, at most tolerance ago (zero: five
-// minutes). While a secret is rotated there are two. An empty secret is none: anybody could sign with it.
+// minutes). While a secret is rotated there are two. An empty secret is left out: any caller could sign with it.
 func NewEventParser(tolerance time.Duration, secrets ...string) *EventParser {
 	p := &EventParser{tolerance: tolerance}
 	for _, secret := range secrets {

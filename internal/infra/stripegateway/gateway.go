@@ -1,5 +1,5 @@
-// Package stripegateway is the payment provider: it creates, confirms and cancels Stripe's PaymentIntents, refunds them,
-// lists what Stripe holds, and verifies Stripe's events.
+// Package stripegateway is the payment provider: it creates, confirms and cancels Stripe's PaymentIntents, refunds
+// them, lists what Stripe holds, and verifies Stripe's events.
 //
 // Whatever Stripe answers is bounded, compared with what was asked, and classified by its HTTP status, type and code.
 // Nothing else of an answer's body is kept.

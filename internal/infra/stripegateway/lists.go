@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/stripe/stripe-go/v85"
@@ -25,6 +26,7 @@ var errTooManyPages = errors.New("provider's list does not end")
 type page[T any] struct {
 	stripe.APIResource
 
+	Object   string  `json:"object"`
 	Data     []*T    `json:"data"`
 	HasMore  bool    `json:"has_more"`
 	NextPage *string `json:"next_page"` // of a search
@@ -43,16 +45,20 @@ func getPage[T any](ctx context.Context, g *Gateway, doing, path string, params 
 	if err != nil {
 		return nil, readFailed(ctx, doing, err)
 	}
-	for _, item := range p.Data {
-		if item == nil {
-			return nil, providerDown{fmt.Errorf("%s: %w", doing, errUnreadable)}
-		}
+	if !p.isList() {
+		return nil, providerDown{fmt.Errorf("%s: %w", doing, errUnreadable)}
 	}
 	return p, nil
 }
 
-// SearchIntents implements app.PaymentProvider. The tenant is compared here, and is not part of the query: it can hold any
-// text, of which the search index would need every character.
+// isList tells a list, which may be empty, from any other answer: "there is no refund" leads to another refund.
+func (p *page[T]) isList() bool {
+	isNil := func(item *T) bool { return item == nil }
+	return (p.Object == "list" || p.Object == "search_result") && p.Data != nil && !slices.ContainsFunc(p.Data, isNil)
+}
+
+// SearchIntents implements app.PaymentProvider. The tenant is compared here, and is not part of the query: it can hold
+// any text, of which the search index would need every character.
 func (g *Gateway) SearchIntents(ctx context.Context, r app.IntentRequest) ([]app.Intent, error) {
 	const doing = "search payment intents"
 	params := &stripe.PaymentIntentSearchParams{}
@@ -148,7 +154,7 @@ func (g *Gateway) listIntents(ctx context.Context, q app.ProviderQuery) (app.Pro
 	if err != nil {
 		return app.ProviderPage{}, err
 	}
-	return pageFrom(doing, p, func(got *stripe.PaymentIntent) (string, int64, *app.ProviderObject, error) {
+	return pageFrom(doing, p, func(got *stripe.PaymentIntent) (string, int64, app.ProviderObject, error) {
 		return got.ID, got.Created, intentObject(got), nil
 	})
 }
@@ -160,7 +166,7 @@ func (g *Gateway) listRefunds(ctx context.Context, q app.ProviderQuery) (app.Pro
 	if err != nil {
 		return app.ProviderPage{}, err
 	}
-	return pageFrom(doing, p, func(got *stripe.Refund) (string, int64, *app.ProviderObject, error) {
+	return pageFrom(doing, p, func(got *stripe.Refund) (string, int64, app.ProviderObject, error) {
 		return got.ID, got.Created, refundObject(got), nil
 	})
 }
@@ -181,48 +187,48 @@ func (g *Gateway) listEvents(ctx context.Context, q app.ProviderQuery) (app.Prov
 	if err != nil {
 		return app.ProviderPage{}, err
 	}
-	return pageFrom(doing, p, func(got *stripe.Event) (string, int64, *app.ProviderObject, error) {
+	return pageFrom(doing, p, func(got *stripe.Event) (string, int64, app.ProviderObject, error) {
 		object, err := eventObject(got)
 		return got.ID, got.Created, object, err
 	})
 }
 
-// eventObject is the intent or the refund that an event is about; nil: neither.
-func eventObject(e *stripe.Event) (*app.ProviderObject, error) {
+// eventObject is the intent or the refund that an event is about; zero: neither.
+func eventObject(e *stripe.Event) (app.ProviderObject, error) {
 	if e.Data == nil {
-		return nil, nil
+		return app.ProviderObject{}, nil
 	}
 	switch e.Data.Object["object"] {
 	case "payment_intent":
 		intent := &stripe.PaymentIntent{}
 		if json.Unmarshal(e.Data.Raw, intent) != nil || !validID(intent.ID) {
-			return nil, errUnreadable
+			return app.ProviderObject{}, errUnreadable
 		}
 		return intentObject(intent), nil
 	case "refund":
 		refund := &stripe.Refund{}
 		if json.Unmarshal(e.Data.Raw, refund) != nil || !validID(refund.ID) {
-			return nil, errUnreadable
+			return app.ProviderObject{}, errUnreadable
 		}
 		return refundObject(refund), nil
 	default:
-		return nil, nil
+		return app.ProviderObject{}, nil
 	}
 }
 
-func intentObject(got *stripe.PaymentIntent) *app.ProviderObject {
+func intentObject(got *stripe.PaymentIntent) app.ProviderObject {
 	intent := intentOf(got)
-	return &app.ProviderObject{Ref: refOf(got.Metadata), Intent: &intent}
+	return app.ProviderObject{Ref: refOf(got.Metadata), Intent: &intent}
 }
 
-func refundObject(got *stripe.Refund) *app.ProviderObject {
+func refundObject(got *stripe.Refund) app.ProviderObject {
 	refund := refundOf(got)
-	return &app.ProviderObject{Ref: refOf(got.Metadata), Refund: &refund}
+	return app.ProviderObject{Ref: refOf(got.Metadata), Refund: &refund}
 }
 
 // pageFrom maps the items of a page. A page that says that more follows names the item to go on after.
 func pageFrom[T any](
-	doing string, p *page[T], read func(*T) (id string, created int64, o *app.ProviderObject, err error),
+	doing string, p *page[T], read func(*T) (id string, created int64, o app.ProviderObject, err error),
 ) (app.ProviderPage, error) {
 	out := app.ProviderPage{More: p.HasMore}
 	for _, item := range p.Data {
@@ -230,10 +236,10 @@ func pageFrom[T any](
 		if err != nil || !validID(id) {
 			return app.ProviderPage{}, providerDown{fmt.Errorf("%s: %w", doing, errUnreadable)}
 		}
-		if o != nil {
-			out.Objects = append(out.Objects, *o)
+		if o.Intent != nil || o.Refund != nil {
+			out.Objects = append(out.Objects, o)
 		}
-		if at := time.Unix(created, 0).UTC(); at.After(out.Newest) {
+		if at := time.Unix(created, 0).UTC(); created > 0 && at.After(out.Newest) {
 			out.Newest = at
 		}
 		out.Last = id

@@ -16,8 +16,8 @@ var (
 	errRedirect = errors.New("provider answered with a redirect, which is not followed")
 )
 
-// transport keeps what a provider answers within bounds before stripe-go sees it: stripe-go reads bodies without a limit
-// and quotes them in its errors. A redirect is an error, since following it would send the secret key elsewhere.
+// transport keeps what a provider answers within bounds before stripe-go sees it: stripe-go reads bodies without a
+// limit and quotes them in its errors. A redirect is an error, since following it would send the secret key elsewhere.
 type transport struct{ next http.RoundTripper }
 
 func newTransport(next http.RoundTripper) http.RoundTripper {
