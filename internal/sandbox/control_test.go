@@ -90,7 +90,7 @@ func TestClock(t *testing.T) {
 	equal(t, "found", len(orders), 1)
 }
 
-// Ensure tokens keep to the real time, or nobody would take one after the clock was advanced.
+// Ensure tokens keep to the real time: a service refuses one that was issued in its future.
 func TestTokensIgnoreTheAdvance(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

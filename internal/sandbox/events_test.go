@@ -223,7 +223,7 @@ func TestForgedAndReplayed(t *testing.T) {
 		sandbox.FaultForged: func(t *testing.T, genuine, forged got) {
 			t.Helper()
 			err := webhook.ValidatePayloadIgnoringTolerance(forged.body, forged.signature, sandbox.DefaultEventSecret)
-			equal(t, "signature", err, error(webhook.ErrNoValidSignature))
+			equal(t, "signature", err, webhook.ErrNoValidSignature)
 			var ev, told stripe.Event
 			_, _ = json.Unmarshal(forged.body, &ev), json.Unmarshal(genuine.body, &told)
 			equal(t, "id", ev.ID, told.ID)
@@ -234,7 +234,7 @@ func TestForgedAndReplayed(t *testing.T) {
 			t.Helper()
 			equal(t, "body", string(late.body), string(genuine.body))
 			equal(t, "tolerance", webhook.ValidatePayload(late.body, late.signature, sandbox.DefaultEventSecret),
-				error(webhook.ErrTooOld))
+				webhook.ErrTooOld)
 			equal(t, "signature", webhook.ValidatePayloadIgnoringTolerance(late.body, late.signature,
 				sandbox.DefaultEventSecret), nil)
 		},
@@ -293,14 +293,18 @@ func TestListEvents(t *testing.T) {
 	equal(t, "all", strings.Join(list(&stripe.EventListParams{}), " "),
 		strings.Join([]string{failed, created, succeeded, created, succeeded, created}, " "))
 	recent := &stripe.EventListParams{
-		CreatedRange: &stripe.RangeQueryParams{GreaterThanOrEqual: since}, Types: []*string{stripe.String(succeeded), stripe.String(failed)},
+		CreatedRange: &stripe.RangeQueryParams{GreaterThanOrEqual: since},
+		Types:        []*string{stripe.String(succeeded), stripe.String(failed)},
 	}
 	recent.Limit = stripe.Int64(1)
 	equal(t, "recent", strings.Join(list(recent), " "), failed+" "+succeeded)
 	equal(t, "one type", len(list(&stripe.EventListParams{Type: stripe.String(created)})), 3)
 
 	var one *stripe.Event
-	for ev := range b.stripe.V1Events.List(t.Context(), &stripe.EventListParams{}).All(t.Context()) {
+	for ev, err := range b.stripe.V1Events.List(t.Context(), &stripe.EventListParams{}).All(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		one = ev
 		break
 	}

@@ -58,7 +58,8 @@ func TestListPages(t *testing.T) {
 func (b *bench) getPage(query string) (ids []string) {
 	b.t.Helper()
 	for _, part := range strings.Split(b.get(intents+"?"+query).body, `{"id":"`)[1:] {
-		ids = append(ids, part[:strings.Index(part, `"`)])
+		id, _, _ := strings.Cut(part, `"`)
+		ids = append(ids, id)
 	}
 	return ids
 }
