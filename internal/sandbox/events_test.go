@@ -200,11 +200,15 @@ func TestEventFaults(t *testing.T) {
 				f.DelayMS = 200
 			}
 			b.faults(f)
+			began := time.Now()
 			b.mustCharge("o1", "pm_card_visa")
 			got := b.types(r)
 			sameSet(t, "events", got, want...)
-			if kind == sandbox.FaultLate || kind == sandbox.FaultReorder {
+			switch kind {
+			case sandbox.FaultReorder:
 				equal(t, "order", strings.Join(got, " "), strings.Join(want, " "))
+			case sandbox.FaultLate:
+				equal(t, "late", time.Since(began) >= 200*time.Millisecond, true)
 			}
 			equal(t, "refused", len(r.refused), map[string]int{sandbox.FaultForged: 1, sandbox.FaultReplayLate: 1}[kind])
 		})
