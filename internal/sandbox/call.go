@@ -139,7 +139,8 @@ func (s *Sandbox) arrived(c call) int {
 	return len(s.attempts) - 1
 }
 
-// answered completes the record, before the answer leaves: whoever saw the answer, or its loss, finds the outcome.
+// answered completes the record, before the answer leaves: a client that saw the answer, or its loss, finds
+// the outcome.
 func (s *Sandbox) answered(arrival int, c call, a answer) {
 	outcome := a.outcome
 	if c.fault.kind != "" && outcome != c.fault.kind {

@@ -2,8 +2,8 @@ package sandbox
 
 import "time"
 
-// change is one execution at work on the state, with the lock held. What it puts is in the state at once, and is written,
-// and told as events, when it ends.
+// change is one execution at work on the state, with the lock held. What it puts is in the state at once. It is written
+// to the file, and delivered as events, when the execution ends.
 type change struct {
 	st        *state
 	now       time.Time

@@ -36,8 +36,8 @@ func (s *Sandbox) FinishRefund(id string) error {
 	})
 }
 
-// FailRefund makes a refund fail that is pending or has succeeded: the customer's bank sent the money back. The amount can
-// be refunded again.
+// FailRefund makes a refund fail that is pending or has succeeded: the customer's bank sent the money back. The amount
+// can be refunded again.
 func (s *Sandbox) FailRefund(id string) error {
 	return s.control(func(c *change) error {
 		r := c.st.refunds.get(id)
@@ -123,8 +123,9 @@ func (s *Sandbox) postClock(w http.ResponseWriter, r *http.Request) {
 	}
 	s.AdvanceClock(time.Duration(asked.AdvanceSeconds) * time.Second)
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	writeJSON(w, http.StatusOK, map[string]time.Time{"now": s.now()})
+	now := s.now()
+	s.mu.Unlock()
+	writeJSON(w, http.StatusOK, map[string]time.Time{"now": now})
 }
 
 func (s *Sandbox) putEventsURL(w http.ResponseWriter, r *http.Request) {

@@ -1,17 +1,11 @@
 package sandbox
 
 import (
-	"bytes"
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 )
@@ -23,12 +17,8 @@ const (
 	deliveryTimeout = 10 * time.Second
 	deliveryBackoff = 100 * time.Millisecond // doubles with each try
 	maxBackoff      = 10 * time.Second
-	deliverers      = 16            // posts at once
-	reorderWait     = time.Second   // how long a reordered event waits for a next one
-	replayAge       = 1 * time.Hour // how old the signature of a late replay is
-	maxEventAnswer  = 4 << 10       // bytes of an answer that are read, so that its connection can be used again
-	signatureScheme = "v1"          // https://docs.stripe.com/webhooks#verify-manually
-	forgedSecret    = "whsec_of_a_forger"
+	deliverers      = 16          // posts at once
+	reorderWait     = time.Second // how long a reordered event waits for a next one
 )
 
 // What a Delivery can be.
@@ -54,7 +44,7 @@ type parcel struct {
 	then *parcel // to be sent after the first try of this one
 }
 
-// courier delivers events without anybody waiting for it. Up to deliverers goroutines live while there is work.
+// courier delivers events in the background. Up to deliverers goroutines live while there is work.
 type courier struct {
 	client *http.Client
 	log    *slog.Logger
@@ -227,58 +217,4 @@ func (c *courier) ended(p *parcel) {
 	c.pending--
 	close(c.changed)
 	c.changed = make(chan struct{})
-}
-
-// post makes one try and returns the status of the answer, 0 without one.
-func (c *courier) post(url string, secrets []string, p *parcel) int {
-	at := time.Now()
-	switch p.Kind {
-	case DeliveryReplay:
-		at = at.Add(-replayAge)
-	case DeliveryForged:
-		secrets = []string{forgedSecret}
-	}
-	req, err := http.NewRequestWithContext(c.ctx, http.MethodPost, url, bytes.NewReader(p.body))
-	if err != nil {
-		return 0
-	}
-	req.Header.Set("Content-Type", "application/json; charset=utf-8")
-	req.Header.Set("User-Agent", "Stripe/1.0 (+https://stripe.com/docs/webhooks)")
-	req.Header.Set("Stripe-Signature", signature(at, p.body, secrets))
-	res, err := c.client.Do(req)
-	if err != nil {
-		return 0
-	}
-	defer func() { _ = res.Body.Close() }()
-	_, _ = res.Body.Read(make([]byte, maxEventAnswer))
-	return res.StatusCode
-}
-
-// signature is the header by which a receiver knows an event for Stripe's own: the time, and one signature for each
-// secret over the time, a dot and the body.
-func signature(at time.Time, body []byte, secrets []string) string {
-	seconds := strconv.FormatInt(at.Unix(), 10)
-	parts := []string{"t=" + seconds}
-	for _, secret := range secrets {
-		mac := hmac.New(sha256.New, []byte(secret))
-		_, _ = mac.Write([]byte(seconds + "." + string(body)))
-		parts = append(parts, signatureScheme+"="+hex.EncodeToString(mac.Sum(nil)))
-	}
-	return strings.Join(parts, ",")
-}
-
-// forge is what somebody would send who wants goods without paying, or a refund twice: the event's own id, and the
-// opposite of the truth.
-func forge(ev *event) []byte {
-	var object map[string]any
-	_ = json.Unmarshal(ev.Data.Object, &object) // we made it
-	forged := *ev
-	if object["object"] == "refund" {
-		object["status"], forged.Type = statusFailed, "refund.failed"
-	} else {
-		object["status"], object["amount_received"], forged.Type = statusSucceeded, object["amount"], "payment_intent.succeeded"
-	}
-	forged.Data.Object, _ = json.Marshal(object) // it was JSON before
-	body, _ := json.Marshal(&forged)
-	return body
 }

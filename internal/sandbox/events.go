@@ -26,7 +26,7 @@ type eventData struct {
 	Object json.RawMessage `json:"object"`
 }
 
-// eventFrom is the request that caused the event; without an id, nobody's request did.
+// eventFrom is the request that caused the event. It has no id where the provider changed the object by itself.
 type eventFrom struct {
 	ID             *string `json:"id"`
 	IdempotencyKey *string `json:"idempotency_key"`

@@ -3,7 +3,10 @@ package sandbox_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -211,7 +214,10 @@ func TestFaultsOverHTTP(t *testing.T) {
 		`{"rules":[{"operation":"pay","kind":"drop"}]}`, `{"rules":[{"operation":"charge","kind":"drop","times":-1}]}`,
 		`{"rules":[{"operation":"charge","kind":"delay","times":1}]}`,
 		`{"rules":[{"operation":"charge","kind":"drop","delay_ms":5}]}`,
-		`{"rules":[{"operation":"search","kind":"decline"}]}`,
+		`{"rules":[{"operation":"search","kind":"decline"}]}`, `{"rules":[{"operation":"refund","kind":"processing"}]}`,
+		`{"rules":[{"operation":"event","kind":"drop"}]}`, `{"rules":[{"operation":"any","kind":"lost"}]}`,
+		`{"rules":[{"operation":"event","kind":"late"}]}`, `{"rules":[{"operation":"any","kind":"drop","retry_after":1}]}`,
+		`{"rules":[{"operation":"any","kind":"drop","event_type":"x"}]}`,
 		`{"rules":[{"operation":"any","kind":"drop"},{"operation":"any","kind":"?"}]}`,
 	} {
 		equal(t, bad, b.do(http.MethodPut, "/faults", nil, bad).status, http.StatusBadRequest)
@@ -222,4 +228,74 @@ func TestFaultsOverHTTP(t *testing.T) {
 		`{"rules":[{"operation":"charge","kind":"rate_limit_429","times":1}]}`+"\n")
 	equal(t, "delete", b.do(http.MethodDelete, "/faults", nil, "").status, http.StatusNoContent)
 	b.mustCharge("o1", "pm_card_visa")
+}
+
+// Ensure a rule for an operation meets that call and no other, by the path and, for the charge, by what it does.
+func TestOperations(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	pi := b.create("o1", "pm_card_visa")
+	calls := map[string]func() int{
+		"create":          func() int { return b.post(intents, "", form("confirm", "")).status },
+		"create, confirm": func() int { return b.post(intents, "", form()).status },
+		"confirm":         func() int { return b.post(intents+"/"+pi.ID+"/confirm", "", nil).status },
+		"cancel":          func() int { return b.post(intents+"/"+pi.ID+"/cancel", "", nil).status },
+		"retrieve":        func() int { return b.get(intents + "/" + pi.ID).status },
+		"list":            func() int { return b.get(intents).status },
+		"search":          func() int { return b.get(intents + "/search?query=status:'x'").status },
+		"refund":          func() int { return b.post("/v1/refunds", "", nil).status },
+		"refunds":         func() int { return b.get("/v1/refunds").status },
+		"one refund":      func() int { return b.get("/v1/refunds/re_1").status },
+		"events":          func() int { return b.get("/v1/events").status },
+		"one event":       func() int { return b.get("/v1/events/evt_1").status },
+	}
+	for op, meets := range map[string][]string{
+		sandbox.OpCreateIntent:   {"create", "create, confirm"},
+		sandbox.OpConfirmIntent:  {"confirm"},
+		sandbox.OpCharge:         {"confirm", "create, confirm"},
+		sandbox.OpCancelIntent:   {"cancel"},
+		sandbox.OpRetrieveIntent: {"retrieve"},
+		sandbox.OpRefund:         {"refund"},
+		sandbox.OpSearch:         {"search"},
+		sandbox.OpList:           {"list", "refunds", "one refund", "events", "one event"},
+		sandbox.OpAny:            slices.Collect(maps.Keys(calls)),
+		sandbox.OpEvent:          nil,
+	} {
+		kind := sandbox.FaultRateLimit429
+		if op == sandbox.OpEvent {
+			kind = sandbox.FaultLost
+		}
+		b.faults(rule(op, kind, 0))
+		for name, do := range calls {
+			equal(t, op+" meets "+name, do() == http.StatusTooManyRequests, slices.Contains(meets, name))
+		}
+	}
+}
+
+// Ensure a 429 says how long to wait when it is asked to, and which limit it was.
+func TestRateLimit(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	slow := rule(sandbox.OpAny, sandbox.FaultRateLimit429, 1)
+	slow.RetryAfter = 7
+	b.faults(slow, rule(sandbox.OpAny, sandbox.FaultRateLimit429, 1))
+	for _, want := range []string{"7", ""} {
+		r := b.post(intents, "k", form())
+		equal(t, "status", r.status, http.StatusTooManyRequests)
+		equal(t, "Retry-After", r.header.Get("Retry-After"), want)
+		equal(t, "reason", r.header.Get("Stripe-Rate-Limited-Reason"), "global-rate")
+		equal(t, "request id", strings.HasPrefix(r.header.Get("Request-Id"), "req_"), true)
+	}
+	equal(t, "key free", b.post(intents, "k", form()).status, http.StatusOK)
+}
+
+// Ensure a storm of saved 500s leaves replays of true answers as they are.
+func TestSaved500IsForExecutionsOnly(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	first := b.post(intents, "k", form())
+	b.faults(rule(sandbox.OpAny, sandbox.FaultError500, 0))
+	equal(t, "replay", b.post(intents, "k", form()).body, first.body)
+	equal(t, "refusal", b.post(intents, "k2", form("amount", "1")).status, http.StatusBadRequest)
+	equal(t, "execution", b.post(intents, "k3", form()).status, http.StatusInternalServerError)
 }

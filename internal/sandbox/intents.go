@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// The states of a PaymentIntent (https://docs.stripe.com/payments/paymentintents/lifecycle), of a charge and of a refund.
+// The states of a PaymentIntent, of a charge and of a refund:
+// https://docs.stripe.com/payments/paymentintents/lifecycle.
 const (
 	statusNeedsMethod  = "requires_payment_method"
 	statusNeedsConfirm = "requires_confirmation"
@@ -41,7 +42,7 @@ type intent struct {
 	Status             string            `json:"status"`
 }
 
-// nextAction is what the customer would have to do; nobody is there to do it.
+// nextAction is what the customer would have to do. The sandbox never sees it done.
 type nextAction struct {
 	Type string `json:"type"`
 }

@@ -2,6 +2,8 @@ package sandbox_test
 
 import (
 	"net/http"
+	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -127,6 +129,31 @@ func TestChargeValidation(t *testing.T) {
 	r = b.do(http.MethodPost, "/v1/payment_intents", header, `{"amount":1999}`)
 	equal(t, "JSON body", r.status, http.StatusBadRequest)
 	equal(t, "charges", len(b.Ledger().Charges), 0)
+}
+
+// Ensure metadata keeps to Stripe's limits, at their edges.
+func TestMetadataLimits(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	pairs := func(n int) (f url.Values) {
+		f = form()
+		for i := range n - 1 { // the form has one already
+			f.Set("metadata[m"+strconv.Itoa(i)+"]", "x")
+		}
+		return f
+	}
+	long := strings.Repeat("ü", 500)
+	for _, c := range []struct {
+		what   string
+		form   url.Values
+		status int
+	}{
+		{"50 keys", pairs(50), 200}, {"51 keys", pairs(51), 400},
+		{"a name of 40", form("metadata["+long[:80]+"]", "x"), 200}, {"a name of 41", form("metadata["+long[:82]+"]", "x"), 400},
+		{"a value of 500", form("metadata[m]", long), 200}, {"a value of 501", form("metadata[m]", long+"u"), 400},
+	} {
+		equal(t, c.what, b.post(intents, "", c.form).status, c.status)
+	}
 }
 
 // Ensure an unknown intent is a 404 of Stripe's kind.

@@ -71,7 +71,7 @@ func readJournal(file *os.File, st *state) error {
 	}
 }
 
-// createJournal puts a file with the whole state in the place of the old one. Whoever reads the path, after a crash too,
+// createJournal puts a file with the whole state in the place of the old one. A reader of the path, after a crash too,
 // finds the old file or the new one. Only the owner may read it, for it holds the signing key.
 func createJournal(path string, st *state) (*journal, error) {
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // created with mode 0600

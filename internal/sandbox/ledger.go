@@ -8,8 +8,8 @@ type Ledger struct {
 	Refunds []LedgerRefund `json:"refunds"`
 }
 
-// LedgerCharge is an intent on whose card an attempt was made. ID is that of the PaymentIntent, TenantID and OrderID come
-// from its metadata, Status is pending (processing), succeeded or failed.
+// LedgerCharge is an intent on whose card an attempt was made. ID is that of the PaymentIntent, TenantID and OrderID
+// come from its metadata, Status is pending (processing), succeeded or failed.
 type LedgerCharge struct {
 	ID       string `json:"id"`
 	TenantID string `json:"tenant_id,omitempty"`

@@ -126,5 +126,5 @@ func writeProblem(w http.ResponseWriter, err error) {
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // what fails here is the connection, and nobody is left to tell
+	_ = json.NewEncoder(w).Encode(v) // what fails here is the connection: the client has gone
 }

@@ -20,7 +20,7 @@ import (
 const DefaultSearchLag = time.Minute
 
 // DefaultEventSecret signs the events when Config names no other secret.
-const DefaultEventSecret = "whsec_sandbox" //nolint:gosec // it protects nothing: the sandbox is for tests
+const DefaultEventSecret = "whsec_sandbox" // it protects nothing
 
 // Config says what a Sandbox needs to know. Issuer and Audience go into the tokens; the rest has defaults.
 type Config struct {
@@ -48,7 +48,7 @@ type Sandbox struct {
 	attempts []Attempt
 	rules    []*FaultRule
 	held     int
-	released chan struct{} // closed when the fault rules are replaced: whoever waits on one goes on
+	released chan struct{} // closed when the fault rules are replaced: a request that waits on one goes on
 	changed  chan struct{} // closed at every change that a Wait function may be waiting for
 }
 

@@ -8,7 +8,7 @@ type object interface {
 }
 
 // series keeps objects in the order of their creation and finds each by its id at once. Objects never change: a change
-// puts a new one with the same id in the place of the old one, so whoever holds the old one may go on reading it.
+// puts a new one with the same id in the place of the old one, so a reader of the old one can go on.
 type series[T object] struct {
 	items []T
 	at    map[string]int

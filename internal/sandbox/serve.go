@@ -52,7 +52,7 @@ type Server struct {
 	listener net.Listener
 }
 
-// Listen makes the Sandbox and takes its address, so that whoever starts it knows at once when it cannot be had. An
+// Listen makes the Sandbox and takes its address, so that its caller knows at once when it cannot be had. An
 // error names the environment variable of the setting at fault.
 func Listen(ctx context.Context, set Settings) (*Server, error) {
 	s, err := New(set.Config)

@@ -25,7 +25,10 @@ func TestSettings(t *testing.T) {
 	equal(t, "addr", set.Addr, "127.0.0.1:8089")
 	equal(t, "issuer", set.Issuer, "http://127.0.0.1:8089")
 	equal(t, "audience", set.Audience, "orders-api")
-	for name, value := range map[string]string{"SANDBOX_ADDR": "8089", "AUTH_ISSUER": "nowhere"} {
+	both := settings(t, map[string]string{"SANDBOX_EVENTS_URL": "http://api/events", "SANDBOX_EVENTS_SECRET": "whsec_1,whsec_2"})
+	equal(t, "events", both.EventsURL, "http://api/events")
+	equal(t, "secrets", strings.Join(both.EventSecrets, " "), "whsec_1 whsec_2")
+	for name, value := range map[string]string{"SANDBOX_ADDR": "8089", "AUTH_ISSUER": "nowhere", "SANDBOX_EVENTS_URL": "/path"} {
 		_, err := sandbox.SettingsFromEnv(func(n string) string { return map[string]string{name: value}[n] })
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s=%s: got %v", name, value, err)

@@ -102,7 +102,7 @@ func (st *state) putRefund(r *refund) {
 	}
 }
 
-// metaKey joins a name and a value without a doubt about where one ends: neither JSON nor a form can carry a NUL in a name.
+// metaKey joins a name and a value. A NUL in a name could confuse two pairs; the search matches each result anyway.
 func metaKey(name, value string) string { return name + "\x00" + value }
 
 // asOf is an intent as it was at a moment, or nil if it was not there yet. Versions that no later moment can ask for
