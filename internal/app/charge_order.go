@@ -247,9 +247,9 @@ func (c charge) failed(ctx context.Context, seen look, cause error) error {
 		}
 		if isRefusal {
 			payment.Refuse(refused.Code, tx.Now())
-		} else {
-			payment.NextKey(seen.payment.KeyGeneration, tx.Now())
 		}
+		// The provider saves refusals under the key as well, so that the same key would not notice when the cause is gone.
+		payment.NextKey(seen.payment.KeyGeneration, tx.Now())
 		return tx.Payments().Save(ctx, payment)
 	})
 	if isRefusal {

@@ -53,8 +53,8 @@ type RateLimitedError struct{ After time.Duration } // zero: the provider did no
 
 func (e *RateLimitedError) Error() string { return fmt.Sprintf("provider asks to wait %s", e.After) }
 
-// RefusedError is the provider's definite no to a request (400, 402 or 404): this attempt did nothing. The same request
-// is refused again until something else changes.
+// RefusedError is the provider's definite no to a request (400, 402 or 404): this attempt did nothing. The provider may
+// have saved it under the key, so that a later attempt needs the next generation of the key.
 type RefusedError struct {
 	Code string // "type/code/decline_code", each as the provider sends it, bounded; for rows and logs
 	// Final tells that the refusal is about this charge or refund itself and stays (a charge that is refunded already

@@ -137,9 +137,8 @@ func (r refunding) failed(ctx context.Context, seen refundLook, cause error) err
 		}
 		if isRefusal {
 			payment.RefuseRefund(r.id, refused.Code, tx.Now())
-		} else {
-			payment.NextRefundKey(r.id, seen.refund.KeyGeneration, tx.Now())
 		}
+		payment.NextRefundKey(r.id, seen.refund.KeyGeneration, tx.Now()) // refusals are saved under the key as well
 		return tx.Payments().Save(ctx, payment)
 	})
 	if isRefusal {
