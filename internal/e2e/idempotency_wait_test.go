@@ -33,7 +33,7 @@ func TestIdempotencyAWaitThatRunsOutLeavesTheKeyToTheWinner(t *testing.T) {
 	requireInProgress(t, place(other.As(t, "alice"), "k", tea()))
 	requireStored(t, s, 0)
 	held.Commit()
-	first := <-winner
+	first := testkit.Take(t, winner)
 	requirePlaced(t, first)
 	requireReplay(t, first, place(alice, "k", tea()))
 	requireReplay(t, first, place(other.As(t, "alice"), "k", tea()))
@@ -50,7 +50,7 @@ func TestIdempotencyNoWaitIsAnAnswerAtOnceAndNotARefusalOfAll(t *testing.T) {
 	s.AwaitBlockedOn(t, "FROM stock")
 	requireInProgress(t, place(alice, "k", tea()))
 	held.Commit()
-	requirePlaced(t, <-winner)
+	requirePlaced(t, testkit.Take(t, winner))
 }
 
 const (
@@ -71,7 +71,7 @@ func TestIdempotencyAForeignClaimThatRollsBackFreesTheKey(t *testing.T) {
 	s.AwaitBlockedOn(t, "idempotency_keys")
 	require.Empty(t, answer)
 	foreign.Rollback()
-	requirePlaced(t, <-answer)
+	requirePlaced(t, testkit.Take(t, answer))
 	requireStored(t, s, 1)
 }
 
@@ -96,7 +96,7 @@ func TestIdempotencyAForeignClaimThatCommitsAnotherRequestIsAReuse(t *testing.T)
 	answer := placeLater(s.As(t, "alice"), "k", tea())
 	s.AwaitBlockedOn(t, "idempotency_keys")
 	foreign.Exec(completion).Commit()
-	requireRefused(t, <-answer, http.StatusUnprocessableEntity, "idempotency_key_reused")
+	requireRefused(t, testkit.Take(t, answer), http.StatusUnprocessableEntity, "idempotency_key_reused")
 	require.Zero(t, s.Count(t, "orders"))
 }
 
@@ -115,7 +115,7 @@ func TestIdempotencyAForeignClaimThatCommitsTheSameRequestIsReplayed(t *testing.
 	answer := placeLater(alice, "k", tea())
 	s.AwaitBlockedOn(t, "idempotency_keys")
 	foreign.Commit()
-	requireReplay(t, first, <-answer)
+	requireReplay(t, first, testkit.Take(t, answer))
 	requireStored(t, s, 1)
 }
 
@@ -146,11 +146,11 @@ func TestIdempotencyAnotherRequestWaitsForTheWinnersOutcome(t *testing.T) {
 			other := placeAnother(t, s, c.another)
 			held.Commit()
 			if c.onHand < 2 {
-				requireRefused(t, <-winner, http.StatusConflict, "insufficient_stock")
-				requirePlaced(t, <-other)
+				requireRefused(t, testkit.Take(t, winner), http.StatusConflict, "insufficient_stock")
+				requirePlaced(t, testkit.Take(t, other))
 			} else {
-				requirePlaced(t, <-winner)
-				requireRefused(t, <-other, http.StatusUnprocessableEntity, "idempotency_key_reused")
+				requirePlaced(t, testkit.Take(t, winner))
+				requireRefused(t, testkit.Take(t, other), http.StatusUnprocessableEntity, "idempotency_key_reused")
 			}
 			requireStored(t, s, 1)
 		})
