@@ -142,8 +142,7 @@ func authorizeTarget[R any](ctx context.Context, tx Tx, c Command[R]) error {
 func idempotent[R any](
 	ctx context.Context, tx Tx, s *Service, scope KeyScope, print Fingerprint, c Command[R],
 ) (Outcome, error) {
-	now := s.now()
-	winner, err := tx.ClaimKey(ctx, scope, print, now, now.Add(s.settings.KeyRetention))
+	winner, err := tx.ClaimKey(ctx, scope, print, s.settings.KeyRetention)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -167,5 +166,5 @@ func idempotent[R any](
 	return Outcome{Reply: reply}, nil
 }
 
-// Clock tells the time; everything that is stored or compared uses the one clock of the Service.
+// Clock tells the time that is stored and shown. The expiry of client keys has the store's clock instead.
 type Clock func() time.Time

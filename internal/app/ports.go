@@ -30,8 +30,9 @@ type Tx interface {
 	Outbox() Outbox
 
 	// ClaimKey claims the key for this transaction and returns nil, or returns the completed record of the winner.
-	// An expired record is replaced.
-	ClaimKey(ctx context.Context, scope KeyScope, print Fingerprint, now, expires time.Time) (*KeyRecord, error)
+	// The claim expires after keep, and an expired record is replaced: both by the store's clock, since a process whose
+	// clock is wrong must not take a live key.
+	ClaimKey(ctx context.Context, scope KeyScope, print Fingerprint, keep time.Duration) (*KeyRecord, error)
 	// CompleteKey stores the reply under the key that this transaction has claimed.
 	CompleteKey(ctx context.Context, scope KeyScope, reply Reply) error
 }

@@ -169,3 +169,32 @@ func placeAnother(t *testing.T, s *testkit.Service, anotherInstance bool) <-chan
 	s.AwaitBlockedOn(t, "idempotency_keys")
 	return answer
 }
+
+// Ensure a table lock, such as that of a migration, is not taken for a key that is at work: the answer is try_again, once
+// the statement's own limit has passed, and the key is free.
+func TestIdempotencyALockedTableIsNotAKeyInProgress(t *testing.T) {
+	t.Parallel()
+	s := startPatient(t, "DB_LOCK_TIMEOUT", "50ms", "DB_MAX_CONNS", "1")
+	alice := s.As(t, "alice")
+	requirePlaced(t, place(alice, "before", tea())) // so that the connection has prepared its statements
+	for _, mode := range []string{"ACCESS EXCLUSIVE", "SHARE"} { // of an ALTER TABLE, and of a CREATE INDEX
+		held := s.Begin(t).Exec(`LOCK TABLE idempotency_keys IN ` + mode + ` MODE`)
+		requireTryAgain(t, place(alice, "k", tea()))
+		held.Rollback()
+	}
+	requirePlaced(t, place(alice, "k", tea()))
+	requireStored(t, s, 2)
+}
+
+// Ensure a claim waits for a table lock as long as any statement may, not only as long as for another claim.
+func TestIdempotencyAClaimWaitsForALockedTable(t *testing.T) {
+	t.Parallel()
+	s := startPatient(t, "DB_MAX_CONNS", "1")
+	alice := s.As(t, "alice")
+	requirePlaced(t, place(alice, "before", tea()))
+	held := s.Begin(t).Exec(`LOCK TABLE idempotency_keys IN ACCESS EXCLUSIVE MODE`)
+	answer := placeLater(alice, "k", tea())
+	s.AwaitBlockedOn(t, "LOCK TABLE idempotency_keys")
+	held.Rollback()
+	requirePlaced(t, testkit.Take(t, answer))
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"example.com/orders/internal/app"
 )
@@ -78,24 +79,25 @@ func (s *Store) probe(
 
 // claimKey inserts the claim. A live record of another request blocks it: the statement waits until that transaction
 // ends, and then finds either nothing (rolled back: the claim is ours) or a live record (no row comes back). An expired
-// record that cleanup has not reached is taken over in the same step. The times are parameters, from the one clock.
+// record that cleanup has not reached is taken over in the same step. The times are the database's. In the conflict they
+// are compared by way of excluded.created_at, since Citus refuses now() there.
 const claimKey = `
 INSERT INTO idempotency_keys AS k (tenant_id, actor_id, operation, key, fingerprint, state, created_at, expires_at)
-VALUES ($1, $2, $3, $4, $5, 'claimed', $6, $7)
+VALUES ($1, $2, $3, $4, $5, 'claimed', now(), now() + $6::interval)
 ON CONFLICT (tenant_id, actor_id, operation, key) DO UPDATE
 SET fingerprint = excluded.fingerprint, state = 'claimed', created_at = excluded.created_at,
     expires_at = excluded.expires_at, response_status = NULL, response_headers = NULL, response_body = NULL
-WHERE k.expires_at <= $6
+WHERE k.expires_at <= excluded.created_at
 RETURNING true`
 
 // ClaimKey implements app.Tx.
 func (t *Tx) ClaimKey(
-	ctx context.Context, k app.KeyScope, print app.Fingerprint, now, expires time.Time,
+	ctx context.Context, k app.KeyScope, print app.Fingerprint, keep time.Duration,
 ) (*app.KeyRecord, error) {
 	// Two rounds, not a loop: between a claim that met a record and the read of it, the record can vanish only if it
 	// expired and was purged in that moment.
 	for range 2 {
-		claimed, err := t.claim(ctx, k, print, now, expires)
+		claimed, err := t.claim(ctx, k, print, keep)
 		if err != nil || claimed {
 			return nil, err
 		}
@@ -107,11 +109,17 @@ func (t *Tx) ClaimKey(
 	return nil, fmt.Errorf("%w: key record vanished twice", app.ErrTryAgain)
 }
 
-func (t *Tx) claim(ctx context.Context, k app.KeyScope, print app.Fingerprint, now, expires time.Time) (bool, error) {
-	claimed := false
+// lockKeyTable takes the lock on the table that the claim needs, and nothing else: it waits for a migration, say, as long
+// as any other statement does. A claim that then runs into its own, shorter limit has met another claim of the key.
+const lockKeyTable = `LOCK TABLE idempotency_keys IN ROW EXCLUSIVE MODE`
+
+// claim tells whether the key is this transaction's now. It returns errKeyBusy where another transaction has it.
+func (t *Tx) claim(ctx context.Context, k app.KeyScope, print app.Fingerprint, keep time.Duration) (bool, error) {
+	claimed, locked := false, false
 	batch := &pgx.Batch{}
+	batch.Queue(lockKeyTable).Exec(func(pgconn.CommandTag) error { locked = true; return nil })
 	batch.Queue(setLockTimeout, milliseconds(claimPatience))
-	batch.Queue(claimKey, k.Tenant, k.Actor, k.Operation, k.Key, print[:], now, expires).
+	batch.Queue(claimKey, k.Tenant, k.Actor, k.Operation, k.Key, print[:], keep).
 		Query(func(rows pgx.Rows) error {
 			claimed = rows.Next()
 			rows.Close()
@@ -119,7 +127,7 @@ func (t *Tx) claim(ctx context.Context, k app.KeyScope, print app.Fingerprint, n
 		})
 	batch.Queue(setLockTimeout, milliseconds(t.store.settings.LockTimeout))
 	err := t.tx.SendBatch(ctx, batch).Close()
-	if sqlState(err) == lockNotAvailable {
+	if locked && sqlState(err) == lockNotAvailable {
 		return false, errKeyBusy
 	}
 	if err != nil {
