@@ -22,10 +22,7 @@ func empty(t testing.TB) *pgxpool.Pool {
 
 func open(t testing.TB, url string) *pgxpool.Pool {
 	t.Helper()
-	pool, err := pgxpool.New(t.Context(), url)
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
-	return pool
+	return pgtest.Pool(t, url)
 }
 
 func texts(t testing.TB, pool *pgxpool.Pool, query string, args ...any) (list []string) {

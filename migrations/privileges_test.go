@@ -1,8 +1,11 @@
 package migrations
 
 import (
+	"context"
+	"net/url"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -61,13 +64,10 @@ func TestRolesCanComeLater(t *testing.T) {
 
 func asOwner(t testing.TB, s *embeddedpg.Server, fn func(*pgxpool.Pool) error) error {
 	t.Helper()
-	c, err := pgxpool.ParseConfig(s.URL("later"))
+	u, err := url.Parse(s.URL("later"))
 	require.NoError(t, err)
-	c.ConnConfig.User, c.ConnConfig.Password = "orders_owner", "x"
-	pool, err := pgxpool.NewWithConfig(t.Context(), c)
-	require.NoError(t, err)
-	defer pool.Close()
-	return fn(pool)
+	u.User = url.UserPassword("orders_owner", "x")
+	return fn(open(t, u.String()))
 }
 
 // Ensure the limits that roles.sql gives the service are the defaults of its settings.
@@ -77,12 +77,15 @@ func TestRolesHaveTheDefaultLimits(t *testing.T) {
 	required := map[string]string{"DATABASE_URL": "postgres://x", "STRIPE_API_KEY": "x"}
 	c, err := config.LoadWorker(func(name string) (string, bool) { v, ok := required[name]; return v, ok })
 	require.NoError(t, err)
+	conn, err := pgx.Connect(t.Context(), service.Config().ConnString()) // with no limit of the test's own
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
 	for name, want := range map[string]int64{
 		"lock_timeout": c.Database.LockTimeout.Milliseconds(), "statement_timeout": c.Database.StatementTimeout.Milliseconds(),
 		"idle_in_transaction_session_timeout": c.Database.IdleTxTimeout.Milliseconds(),
 	} {
 		var got int64
-		require.NoError(t, service.QueryRow(t.Context(), `SELECT setting::bigint FROM pg_settings WHERE name = $1`, name).Scan(&got))
+		require.NoError(t, conn.QueryRow(t.Context(), `SELECT setting::bigint FROM pg_settings WHERE name = $1`, name).Scan(&got))
 		require.Equal(t, want, got, name)
 	}
 }

@@ -24,8 +24,8 @@ func (s *Service) ChangeShippingAddress(ctx context.Context, a Actor, in ChangeA
 	return run(ctx, s, Command[domain.OrderState]{
 		UseCase:  UseCaseChangeAddress,
 		Actor:    a,
+		Target:   TheOrder(in.OrderID),
 		Validate: in.validate,
-		Target:   ownOrder(a, UseCaseChangeAddress, in.OrderID),
 		Handle: func(ctx context.Context, tx Tx) (domain.OrderState, error) {
 			return changeOrder(ctx, tx, OrderRef{a.Tenant, in.OrderID}, in.Expected, func(o *domain.Order) error {
 				return o.ChangeAddress(in.Address, tx.Now())
@@ -75,8 +75,8 @@ func (s *Service) ShipOrder(ctx context.Context, a Actor, in ShipOrderInput) (do
 	return run(ctx, s, Command[domain.OrderState]{
 		UseCase:  UseCaseShipOrder,
 		Actor:    a,
+		Target:   TheOrder(in.OrderID),
 		Validate: in.validate,
-		Target:   ownOrder(a, UseCaseShipOrder, in.OrderID),
 		Handle: func(ctx context.Context, tx Tx) (domain.OrderState, error) {
 			return changeOrder(ctx, tx, ref, in.Expected, func(o *domain.Order) error {
 				payment, err := tx.Payments().ForUpdate(ctx, a.Tenant, in.OrderID)
@@ -112,12 +112,13 @@ func (s *Service) CancelOrder(ctx context.Context, a Actor, k Keyed[domain.Order
 	return runKeyed(ctx, s, Command[domain.OrderState]{
 		UseCase:  UseCaseCancelOrder,
 		Actor:    a,
+		Target:   TheOrder(in.OrderID),
 		Validate: in.validate,
-		Target:   ownOrder(a, UseCaseCancelOrder, in.OrderID),
 		Handle: func(ctx context.Context, tx Tx) (domain.OrderState, error) {
 			return s.cancelOrder(ctx, tx, OrderRef{a.Tenant, in.OrderID}, in)
 		},
-		Retry: &Retry[domain.OrderState]{Key: k.Key, Route: k.Route, Input: in, Render: k.Render},
+		Keyed: k,
+		Input: in,
 	})
 }
 

@@ -12,25 +12,47 @@ type Command[R any] struct {
 	UseCase
 	Actor Actor
 
+	// Target is what the command names: TheOrder(id) or NoOrder(). A command without one is refused.
+	Target Target
 	// Validate checks the input by itself, before any transaction.
 	Validate func() error
-	// Target checks, inside the transaction, that the actor may touch what the command names. Nil: nothing is named.
-	Target func(ctx context.Context, tx Tx) error
 	// Handle does the work.
 	Handle func(ctx context.Context, tx Tx) (R, error)
 
-	// Retry is set where the mode is ModeKey.
-	Retry *Retry[R]
+	// Keyed and Input are set where the mode is ModeKey. Input is the mapped input that the fingerprint covers, the
+	// expected version included.
+	Keyed Keyed[R]
+	Input any
 }
 
-// Retry is what the idempotency stage needs of a keyed command.
-type Retry[R any] struct {
+// Keyed is what the boundary hands over with a command that has a client key.
+type Keyed[R any] struct {
 	Key   string
 	Route string // method, path template and path parameters: the identity of the route
-	Input any    // the mapped input that the fingerprint covers, the expected version included
 	// Render turns the result into the answer that is sent now and replayed later. It belongs to the boundary.
 	Render func(R) (Reply, error)
 }
+
+// Target is what a command names and the pipeline authorizes inside the transaction. Its zero value is no target, so
+// that a use case which forgets to state one fails instead of working on another customer's order.
+type Target struct {
+	kind  targetKind
+	order domain.OrderID
+}
+
+type targetKind int
+
+const (
+	targetUnstated targetKind = iota
+	targetNone
+	targetOrder
+)
+
+// NoOrder is the target of a command that names no order. The actor's tenant alone bounds what it can reach.
+func NoOrder() Target { return Target{kind: targetNone} }
+
+// TheOrder is the target of a command on one order: the actor must be its customer, staff or an administrator.
+func TheOrder(id domain.OrderID) Target { return Target{kind: targetOrder, order: id} }
 
 // Reply is an answer as the boundary rendered it: kept and given back byte for byte, never looked into here.
 type Reply struct {
@@ -51,7 +73,7 @@ func run[R any](ctx context.Context, s *Service, c Command[R]) (result R, err er
 		return result, err
 	}
 	err = s.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		if err := target(ctx, tx, c); err != nil {
+		if err := authorizeTarget(ctx, tx, c); err != nil {
 			return err
 		}
 		result, err = c.Handle(ctx, tx)
@@ -70,13 +92,13 @@ func runKeyed[R any](ctx context.Context, s *Service, c Command[R]) (outcome Out
 	if err := admit(c); err != nil {
 		return Outcome{}, err
 	}
-	print, err := fingerprint(c.Actor, c.Retry.Route, c.Retry.Input)
+	print, err := fingerprint(c.Actor, c.Keyed.Route, c.Input)
 	if err != nil {
 		return Outcome{}, err
 	}
-	scope := KeyScope{Tenant: c.Actor.Tenant, Actor: c.Actor.ID, Operation: c.Operation, Key: c.Retry.Key}
+	scope := KeyScope{Tenant: c.Actor.Tenant, Actor: c.Actor.ID, Operation: c.Operation, Key: c.Keyed.Key}
 	err = s.store.InKeyedTx(ctx, scope, func(ctx context.Context, tx Tx) error {
-		if err := target(ctx, tx, c); err != nil {
+		if err := authorizeTarget(ctx, tx, c); err != nil {
 			return err
 		}
 		outcome, err = idempotent(ctx, tx, s, scope, print, c)
@@ -87,6 +109,9 @@ func runKeyed[R any](ctx context.Context, s *Service, c Command[R]) (outcome Out
 
 // admit is the stages before the transaction: authorize, then validate.
 func admit[R any](c Command[R]) error {
+	if c.Target.kind == targetUnstated {
+		return fmt.Errorf("use case %s states no target", c.Operation)
+	}
 	if c.Actor.ID == "" || c.Actor.Tenant == "" || !c.Actor.Has(c.Scope) {
 		return ErrForbidden
 	}
@@ -96,11 +121,20 @@ func admit[R any](c Command[R]) error {
 	return c.Validate()
 }
 
-func target[R any](ctx context.Context, tx Tx, c Command[R]) error {
-	if c.Target == nil {
+// authorizeTarget checks that the actor may touch the order that the command names. Another customer's order, another
+// tenant's order and no order at all are the same to the caller: ErrOrderNotFound.
+func authorizeTarget[R any](ctx context.Context, tx Tx, c Command[R]) error {
+	if c.Target.kind == targetNone {
 		return nil
 	}
-	return c.Target(ctx, tx)
+	customer, err := tx.Orders().Customer(ctx, c.Actor.Tenant, c.Target.order)
+	if err != nil {
+		return notFoundAs(err, ErrOrderNotFound)
+	}
+	if !c.Actor.mayTouch(customer, c.UseCase) {
+		return ErrOrderNotFound
+	}
+	return nil
 }
 
 // idempotent is the stage around the handler: claim the key, or replay what the winner of the key stored.
@@ -122,7 +156,7 @@ func idempotent[R any](
 	if err != nil {
 		return Outcome{}, err
 	}
-	reply, err := c.Retry.Render(result)
+	reply, err := c.Keyed.Render(result)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("render %s: %w", c.Operation, err)
 	}
@@ -130,18 +164,4 @@ func idempotent[R any](
 		return Outcome{}, err
 	}
 	return Outcome{Reply: reply}, nil
-}
-
-// ownOrder is the Target of the commands on an order: its customer or staff, else it does not exist.
-func ownOrder(actor Actor, u UseCase, id domain.OrderID) func(context.Context, Tx) error {
-	return func(ctx context.Context, tx Tx) error {
-		customer, err := tx.Orders().Customer(ctx, actor.Tenant, id)
-		if err != nil {
-			return notFoundAs(err, ErrOrderNotFound)
-		}
-		if !actor.mayTouch(customer, u) {
-			return ErrOrderNotFound
-		}
-		return nil
-	}
 }

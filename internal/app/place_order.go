@@ -27,24 +27,19 @@ func (in PlaceOrderInput) validate() error {
 	return v.Err()
 }
 
-// Keyed is what a command with a client key carries beside its input.
-type Keyed[R any] struct {
-	Key    string
-	Route  string
-	Render func(R) (Reply, error)
-}
-
 // PlaceOrder reserves stock, stores the order with its pending payment, and leaves a charge-order job in the outbox:
 // all in one transaction.
 func (s *Service) PlaceOrder(ctx context.Context, a Actor, k Keyed[domain.OrderState], in PlaceOrderInput) (Outcome, error) {
 	return runKeyed(ctx, s, Command[domain.OrderState]{
 		UseCase:  UseCasePlaceOrder,
 		Actor:    a,
+		Target:   NoOrder(),
 		Validate: in.validate,
 		Handle: func(ctx context.Context, tx Tx) (domain.OrderState, error) {
 			return s.placeOrder(ctx, tx, a, in)
 		},
-		Retry: &Retry[domain.OrderState]{Key: k.Key, Route: k.Route, Input: in, Render: k.Render},
+		Keyed: k,
+		Input: in,
 	})
 }
 

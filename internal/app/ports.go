@@ -37,7 +37,7 @@ type Tx interface {
 	Watermarks() Watermarks
 
 	// ClaimKey claims the key for this transaction and returns nil, or returns the completed record of the winner.
-	// An expired record is replaced.
+	// now is the transaction's; a record that had expired by then is replaced.
 	ClaimKey(ctx context.Context, scope KeyScope, print Fingerprint, now, expires time.Time) (*KeyRecord, error)
 	// CompleteKey stores the reply under the key that this transaction has claimed.
 	CompleteKey(ctx context.Context, scope KeyScope, reply Reply) error

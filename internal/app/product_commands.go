@@ -34,6 +34,7 @@ func (s *Service) PutProduct(ctx context.Context, a Actor, in PutProductInput) (
 	return run(ctx, s, Command[domain.ProductState]{
 		UseCase:  UseCasePutProduct,
 		Actor:    a,
+		Target:   NoOrder(),
 		Validate: in.validate,
 		Handle: func(ctx context.Context, tx Tx) (domain.ProductState, error) {
 			if in.Create {
@@ -89,6 +90,7 @@ func (s *Service) AdjustStock(ctx context.Context, a Actor, k Keyed[domain.Stock
 	return runKeyed(ctx, s, Command[domain.StockState]{
 		UseCase:  UseCaseAdjustStock,
 		Actor:    a,
+		Target:   NoOrder(),
 		Validate: in.validate,
 		Handle: func(ctx context.Context, tx Tx) (domain.StockState, error) {
 			stock, err := tx.Stock().ForUpdate(ctx, a.Tenant, []string{in.SKU})
@@ -105,6 +107,7 @@ func (s *Service) AdjustStock(ctx context.Context, a Actor, k Keyed[domain.Stock
 			err = tx.Stock().Save(ctx, []*domain.Stock{k})
 			return k.State(), err
 		},
-		Retry: &Retry[domain.StockState]{Key: k.Key, Route: k.Route, Input: in, Render: k.Render},
+		Keyed: k,
+		Input: in,
 	})
 }

@@ -38,8 +38,8 @@ func (s *Service) RefundOrder(ctx context.Context, a Actor, k Keyed[RefundReceip
 	return runKeyed(ctx, s, Command[RefundReceipt]{
 		UseCase:  UseCaseRefundOrder,
 		Actor:    a,
+		Target:   TheOrder(in.OrderID),
 		Validate: in.validate,
-		Target:   ownOrder(a, UseCaseRefundOrder, in.OrderID),
 		Handle: func(ctx context.Context, tx Tx) (RefundReceipt, error) {
 			payment, err := tx.Payments().ForUpdate(ctx, a.Tenant, in.OrderID)
 			if err != nil {
@@ -52,7 +52,8 @@ func (s *Service) RefundOrder(ctx context.Context, a Actor, k Keyed[RefundReceip
 			}
 			return RefundReceipt{in.OrderID, r}, tx.Payments().Save(ctx, payment)
 		},
-		Retry: &Retry[RefundReceipt]{Key: k.Key, Route: k.Route, Input: in, Render: k.Render},
+		Keyed: k,
+		Input: in,
 	})
 }
 

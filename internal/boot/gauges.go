@@ -78,7 +78,7 @@ func workerGauges(m *telemetry.Metrics, pool *pgxpool.Pool, store *postgres.Stor
 		telemetry.Gauge{
 			Name: "orders.idempotency.keys.expired", About: "Expired keys that the purge has not removed yet (counted to 100000).",
 			Read: func(ctx context.Context) (_ map[string]float64, err error) {
-				backlog, err = store.ExpiredKeys(ctx, time.Now())
+				backlog, err = store.ExpiredKeys(ctx)
 				return map[string]float64{"": float64(backlog.Expired)}, err
 			},
 		},

@@ -44,10 +44,10 @@ func stateTables() string {
 }
 
 func orderTable() string {
-	actions := []Action{ActionChangeAddress, ActionShip, ActionCancel}
+	actions := orderActions()
 	rows := [][]string{{"state"}}
 	for _, a := range actions {
-		rows[0] = append(rows[0], string(a))
+		rows[0] = append(rows[0], a.Operation)
 	}
 	for _, s := range sortedKeys(orderTransitions()) {
 		row := []string{code(s)}
@@ -57,6 +57,40 @@ func orderTable() string {
 		rows = append(rows, row)
 	}
 	return table(rows)
+}
+
+// orderActions is every action of the state machine, in the order of the alphabet.
+func orderActions() []Action {
+	var actions []Action
+	for _, after := range orderTransitions() {
+		for a := range after {
+			if !slices.Contains(actions, a) {
+				actions = append(actions, a)
+			}
+		}
+	}
+	slices.SortFunc(actions, func(a, b Action) int { return strings.Compare(a.Operation, b.Operation) })
+	return actions
+}
+
+// Ensure every action has a refusal of its own: a caller that is told address_not_changeable when it asked for a
+// shipment would look for its fault in the wrong place.
+func TestEveryActionHasARefusalOfItsOwn(t *testing.T) {
+	t.Parallel()
+	byCode, byOperation := map[Code]Action{}, map[string]Action{}
+	for _, a := range orderActions() {
+		require.NotEmpty(t, a.refusal, a.Operation)
+		require.NotEmpty(t, a.sentence, a.Operation)
+		require.NotContains(t, byCode, a.refusal, a.Operation)
+		require.NotContains(t, byOperation, a.Operation)
+		byCode[a.refusal], byOperation[a.Operation] = a, a
+		for s := range orderTransitions() {
+			if refused, ok := errors.AsType[*Error](s.allows(a)); ok {
+				require.Equal(t, a.refusal, refused.Code)
+				require.Equal(t, "The order is "+string(s)+" and "+a.sentence, refused.Message)
+			}
+		}
+	}
 }
 
 // afterAction is the state after an action, or the code of its refusal.

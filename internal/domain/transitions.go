@@ -1,13 +1,17 @@
 package domain
 
-// Action is something that can be asked of an order.
-type Action string
+// Action is something that can be asked of an order, and what refuses it in a state that does not have it.
+type Action struct {
+	Operation string
+	refusal   Code
+	sentence  string // what the order cannot do, after "The order is <state> and"
+}
 
 // The actions on an order.
-const (
-	ActionChangeAddress Action = "change-shipping-address"
-	ActionShip          Action = "ship-order"
-	ActionCancel        Action = "cancel-order"
+var (
+	ActionChangeAddress = Action{"change-shipping-address", CodeAddressNotChangeable, "its address can no longer change."}
+	ActionShip          = Action{"ship-order", CodeOrderNotShippable, "cannot be shipped."}
+	ActionCancel        = Action{"cancel-order", CodeOrderNotCancellable, "cannot be cancelled."}
 )
 
 // orderTransitions is the state machine of an order: the state after each action, by the state before. What is not
@@ -29,14 +33,7 @@ func (s OrderStatus) allows(a Action) error {
 	if _, ok := orderTransitions()[s][a]; ok {
 		return nil
 	}
-	switch a {
-	case ActionShip:
-		return Refuse(CodeOrderNotShippable, "The order is "+string(s)+" and cannot be shipped.")
-	case ActionCancel:
-		return Refuse(CodeOrderNotCancellable, "The order is "+string(s)+" and cannot be cancelled.")
-	default:
-		return Refuse(CodeAddressNotChangeable, "The order is "+string(s)+"; its address can no longer change.")
-	}
+	return Refuse(a.refusal, "The order is "+string(s)+" and "+a.sentence)
 }
 
 // paymentTransitions is the state machine of a payment: which states may follow each. The provider decides a pending

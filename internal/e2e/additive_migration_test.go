@@ -15,17 +15,18 @@ import (
 	"example.com/orders/internal/testkit"
 )
 
-// additive is what a migration may do while the release before it still runs.
+// additive is what a migration may do while the release before it still runs. Its columns have names that no migration of
+// the service takes.
 var additive = []string{
-	`ALTER TABLE orders ADD COLUMN note text`,
-	`ALTER TABLE orders ADD COLUMN channel text NOT NULL DEFAULT 'web'`,
-	`ALTER TABLE order_lines ADD COLUMN discount bigint NOT NULL DEFAULT 0`,
-	`ALTER TABLE products ADD COLUMN description text NOT NULL DEFAULT ''`,
-	`ALTER TABLE stock ADD COLUMN reserved bigint NOT NULL DEFAULT 0`,
-	`ALTER TABLE payments ADD COLUMN descriptor text`,
-	`ALTER TABLE refunds ADD COLUMN descriptor text`,
-	`ALTER TABLE idempotency_keys ADD COLUMN region text NOT NULL DEFAULT 'eu'`,
-	`ALTER TABLE river_job ADD COLUMN extra jsonb`, // as a newer River's migration may
+	`ALTER TABLE orders ADD COLUMN test_note text`,
+	`ALTER TABLE orders ADD COLUMN test_channel text NOT NULL DEFAULT 'web'`,
+	`ALTER TABLE order_lines ADD COLUMN test_discount bigint NOT NULL DEFAULT 0`,
+	`ALTER TABLE products ADD COLUMN test_description text NOT NULL DEFAULT ''`,
+	`ALTER TABLE stock ADD COLUMN test_reserved bigint NOT NULL DEFAULT 0`,
+	`ALTER TABLE payments ADD COLUMN test_descriptor text`,
+	`ALTER TABLE refunds ADD COLUMN test_descriptor text`,
+	`ALTER TABLE idempotency_keys ADD COLUMN test_region text NOT NULL DEFAULT 'eu'`,
+	`ALTER TABLE river_job ADD COLUMN test_extra jsonb`, // as a newer River's migration may
 	`DROP INDEX orders_tenant_id_customer_id_id_idx`,
 	`DROP INDEX idempotency_keys_expires_at_idx`,
 	`CREATE INDEX ON orders (tenant_id, status, id DESC)`,

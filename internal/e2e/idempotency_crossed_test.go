@@ -36,8 +36,8 @@ func TestIdempotencyCrossedLinesLockInOneOrder(t *testing.T) {
 				s.Begin(t).Exec(`SELECT FROM stock WHERE sku = 'TEA-001' FOR UPDATE NOWAIT`).Commit()
 			}
 			held.Commit()
-			requirePlaced(t, <-answers)
-			requirePlaced(t, <-answers)
+			requirePlaced(t, testkit.Take(t, answers))
+			requirePlaced(t, testkit.Take(t, answers))
 		})
 	}
 }
@@ -57,7 +57,7 @@ func TestIdempotencyCrossedLinesNeverDeadlock(t *testing.T) {
 			return place(alice, fmt.Sprintf("%d-%d", round, i), crossed()[i%2])
 		})
 		for range each {
-			requirePlaced(t, <-answers)
+			requirePlaced(t, testkit.Take(t, answers))
 		}
 	}
 	require.Zero(t, s.OnHand(t, "TEA-001"))

@@ -65,7 +65,7 @@ func TestIdempotencyOneWaiterTakesOverFromAWinnerThatRollsBack(t *testing.T) {
 		testkit.AwaitGoroutines(t, atTheGate, n-1-i)
 		next := s.QueueForStock(t) // behind the winner, before the one that takes over
 		holder.Commit()
-		requireRefused(t, <-answers, http.StatusConflict, "insufficient_stock")
+		requireRefused(t, testkit.Take(t, answers), http.StatusConflict, "insufficient_stock")
 		requireStored(t, s, 0)
 		holder = next.Granted()
 	}
@@ -90,7 +90,7 @@ func TestIdempotencyAnotherInstanceTakesOverFromAWinnerThatDies(t *testing.T) {
 	s.AwaitBlockedOn(t, "idempotency_keys")
 	require.Equal(t, 1, s.Count(t, `pg_stat_activity, pg_terminate_backend(pid)
 		WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%FROM stock%'`))
-	lost := <-winner
+	lost := testkit.Take(t, winner)
 	requireRefused(t, lost, http.StatusServiceUnavailable, "try_again")
 	require.NotEmpty(t, lost.Header.Get("Retry-After"))
 	s.AwaitBlockedOn(t, "FROM stock") // the one that took over
@@ -139,7 +139,7 @@ func TestIdempotencyDuplicatesOfAnotherInstanceLeaveASingleConnectionToOthers(t 
 	requireOthersServed(t, bob, earlier)
 	require.Empty(t, answers, "the winner was held and a duplicate was answered")
 	held.Commit()
-	requireOneWinner(t, append(testkit.Receive(answers, 50), <-winner))
+	requireOneWinner(t, append(testkit.Receive(answers, 50), testkit.Take(t, winner)))
 }
 
 // requireOthersServed makes reads and orders of MUG-001 at once; all must be answered as if nobody waited.
@@ -153,8 +153,8 @@ func requireOthersServed(t *testing.T, bob *testkit.Caller, order string) {
 		return place(bob, "mug-"+strconv.Itoa(i), testkit.OrderBody("pm_card_visa", "MUG-001", "1")).Status
 	})
 	for range 10 {
-		require.Equal(t, http.StatusOK, <-reads)
-		require.Equal(t, http.StatusCreated, <-orders)
+		require.Equal(t, http.StatusOK, testkit.Take(t, reads))
+		require.Equal(t, http.StatusCreated, testkit.Take(t, orders))
 	}
 }
 
@@ -175,7 +175,7 @@ func TestIdempotencyAPoolOfOneDoesNotDeadlock(t *testing.T) {
 		return place(alice, strconv.Itoa(i), testkit.OrderBody("pm_card_visa", "MUG-001", "1"))
 	})
 	for range 50 {
-		requirePlaced(t, <-others)
+		requirePlaced(t, testkit.Take(t, others))
 	}
 	requireStored(t, s, 51)
 }

@@ -22,7 +22,7 @@ func TestIdempotencyAKilledAPILeavesNothing(t *testing.T) {
 	lost := placeLater(s.At(first.URL).As(t, "alice"), "k", tea())
 	s.AwaitBlockedOn(t, "FROM stock")
 	first.Kill()
-	require.Zero(t, (<-lost).Status, "a killed process answered")
+	require.Zero(t, testkit.Take(t, lost).Status, "a killed process answered")
 	requireStored(t, s, 0)
 
 	second := testkit.Process(t, "api", s.Env)
@@ -31,7 +31,7 @@ func TestIdempotencyAKilledAPILeavesNothing(t *testing.T) {
 	retry := placeLater(alice, "k", tea())
 	s.AwaitBlockedOn(t, "idempotency_keys")
 	held.Commit()
-	placed := <-retry
+	placed := testkit.Take(t, retry)
 	requirePlaced(t, placed)
 	requireReplay(t, placed, place(alice, "k", tea()))
 	requireStored(t, s, 1)
@@ -50,7 +50,7 @@ func TestIdempotencyALostAnswerIsReplayed(t *testing.T) {
 	proxy.LoseNext()
 	require.Zero(t, place(alice, "k", tea()).Status)
 	requireStored(t, s, 1)
-	requireReplay(t, <-proxy.Lost, place(alice, "k", tea()))
+	requireReplay(t, testkit.Take(t, proxy.Lost), place(alice, "k", tea()))
 	requireStored(t, s, 1)
 }
 
@@ -65,7 +65,7 @@ func TestIdempotencyALostCommitReplyIsAnUnknownOutcome(t *testing.T) {
 	alice := s.As(t, "alice")
 	commit := proxy.OnNextCommit(testkit.LoseReply)
 	requireUnknown(t, place(alice, "k", tea()))
-	<-commit.Reached
+	testkit.Take(t, commit.Reached)
 	requireStored(t, s, 1)
 	again := place(alice, "k", tea())
 	require.Equal(t, http.StatusCreated, again.Status, string(again.Body))
@@ -83,7 +83,7 @@ func TestIdempotencyALostCommitIsMadeUpForByTheRetry(t *testing.T) {
 	alice := s.As(t, "alice")
 	commit := proxy.OnNextCommit(testkit.LoseCommit)
 	requireUnknown(t, place(alice, "k", tea()))
-	<-commit.Reached
+	testkit.Take(t, commit.Reached)
 	requireUntouched(t, s, alice)
 }
 
@@ -107,7 +107,7 @@ func TestIdempotencyWaitersLearnAnUnknownOutcomeFromTheStore(t *testing.T) {
 	testkit.AwaitGoroutines(t, atTheGate, 4)
 	proxy.OnNextCommit(testkit.LoseReply)
 	held.Commit()
-	requireUnknown(t, <-answers)
+	requireUnknown(t, testkit.Take(t, answers))
 	all := testkit.Receive(answers, 4)
 	for _, a := range all {
 		requireReplay(t, all[0], a)
@@ -129,7 +129,7 @@ func TestIdempotencyAClientThatLeavesBeforeTheCommitLeavesNothing(t *testing.T) 
 	testkit.AwaitGoroutines(t, atTheGate, 2)
 	leave()
 	for range 3 {
-		require.Zero(t, (<-lost).Status)
+		require.Zero(t, testkit.Take(t, lost).Status)
 	}
 	s.AwaitBlocked(t, 0) // the winner's statement was cancelled
 	testkit.AwaitGoroutines(t, atTheGate, 0)
@@ -158,7 +158,7 @@ func TestIdempotencyAClientThatLeavesDuringTheCommitDoesNotAbortIt(t *testing.T)
 	s.AwaitBlockedOn(t, "commit")
 	require.Zero(t, s.Count(t, "orders"))
 	leave()
-	require.Zero(t, (<-lost).Status)
+	require.Zero(t, testkit.Take(t, lost).Status)
 	requireCommitting(t, s, alice)
 	held.Commit()
 	testkit.Eventually(t, "the order", func() bool { return s.Count(t, "orders") == 1 })
@@ -190,14 +190,14 @@ func TestIdempotencyAClientThatLeavesBeforeTheCommitsReplyFindsItsOrder(t *testi
 	commit := proxy.OnNextCommit(testkit.HoldReply)
 	gone, leave := leaving(alice)
 	lost := placeLater(gone, "k", tea())
-	<-commit.Reached
+	testkit.Take(t, commit.Reached)
 	leave()
-	require.Zero(t, (<-lost).Status)
+	require.Zero(t, testkit.Take(t, lost).Status)
 	requireStored(t, s, 1)
 	retry := placeLater(alice, "k", tea())
 	testkit.AwaitGoroutines(t, atTheGate, 1) // behind the request whose client has gone
 	commit.Release()
-	again := <-retry
+	again := testkit.Take(t, retry)
 	require.Equal(t, http.StatusCreated, again.Status, string(again.Body))
 	require.True(t, replayed(again))
 	requireStored(t, s, 1)

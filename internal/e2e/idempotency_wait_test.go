@@ -33,7 +33,7 @@ func TestIdempotencyAWaitThatRunsOutLeavesTheKeyToTheWinner(t *testing.T) {
 	requireInProgress(t, place(other.As(t, "alice"), "k", tea()))
 	requireStored(t, s, 0)
 	held.Commit()
-	first := <-winner
+	first := testkit.Take(t, winner)
 	requirePlaced(t, first)
 	requireReplay(t, first, place(alice, "k", tea()))
 	requireReplay(t, first, place(other.As(t, "alice"), "k", tea()))
@@ -50,7 +50,7 @@ func TestIdempotencyNoWaitIsAnAnswerAtOnceAndNotARefusalOfAll(t *testing.T) {
 	s.AwaitBlockedOn(t, "FROM stock")
 	requireInProgress(t, place(alice, "k", tea()))
 	held.Commit()
-	requirePlaced(t, <-winner)
+	requirePlaced(t, testkit.Take(t, winner))
 }
 
 const (
@@ -71,7 +71,7 @@ func TestIdempotencyAForeignClaimThatRollsBackFreesTheKey(t *testing.T) {
 	s.AwaitBlockedOn(t, "idempotency_keys")
 	require.Empty(t, answer)
 	foreign.Rollback()
-	requirePlaced(t, <-answer)
+	requirePlaced(t, testkit.Take(t, answer))
 	requireStored(t, s, 1)
 }
 
@@ -96,7 +96,7 @@ func TestIdempotencyAForeignClaimThatCommitsAnotherRequestIsAReuse(t *testing.T)
 	answer := placeLater(s.As(t, "alice"), "k", tea())
 	s.AwaitBlockedOn(t, "idempotency_keys")
 	foreign.Exec(completion).Commit()
-	requireRefused(t, <-answer, http.StatusUnprocessableEntity, "idempotency_key_reused")
+	requireRefused(t, testkit.Take(t, answer), http.StatusUnprocessableEntity, "idempotency_key_reused")
 	require.Zero(t, s.Count(t, "orders"))
 }
 
@@ -115,7 +115,7 @@ func TestIdempotencyAForeignClaimThatCommitsTheSameRequestIsReplayed(t *testing.
 	answer := placeLater(alice, "k", tea())
 	s.AwaitBlockedOn(t, "idempotency_keys")
 	foreign.Commit()
-	requireReplay(t, first, <-answer)
+	requireReplay(t, first, testkit.Take(t, answer))
 	requireStored(t, s, 1)
 }
 
@@ -146,11 +146,11 @@ func TestIdempotencyAnotherRequestWaitsForTheWinnersOutcome(t *testing.T) {
 			other := placeAnother(t, s, c.another)
 			held.Commit()
 			if c.onHand < 2 {
-				requireRefused(t, <-winner, http.StatusConflict, "insufficient_stock")
-				requirePlaced(t, <-other)
+				requireRefused(t, testkit.Take(t, winner), http.StatusConflict, "insufficient_stock")
+				requirePlaced(t, testkit.Take(t, other))
 			} else {
-				requirePlaced(t, <-winner)
-				requireRefused(t, <-other, http.StatusUnprocessableEntity, "idempotency_key_reused")
+				requirePlaced(t, testkit.Take(t, winner))
+				requireRefused(t, testkit.Take(t, other), http.StatusUnprocessableEntity, "idempotency_key_reused")
 			}
 			requireStored(t, s, 1)
 		})
@@ -168,4 +168,33 @@ func placeAnother(t *testing.T, s *testkit.Service, anotherInstance bool) <-chan
 	answer := placeLater(s.Another(t).As(t, "alice"), "k", one())
 	s.AwaitBlockedOn(t, "idempotency_keys")
 	return answer
+}
+
+// Ensure a table lock, such as that of a migration, is not taken for a key that is at work: the answer is try_again, once
+// the statement's own limit has passed, and the key is free.
+func TestIdempotencyALockedTableIsNotAKeyInProgress(t *testing.T) {
+	t.Parallel()
+	s := startPatient(t, "DB_LOCK_TIMEOUT", "50ms", "DB_MAX_CONNS", "1")
+	alice := s.As(t, "alice")
+	requirePlaced(t, place(alice, "before", tea())) // so that the connection has prepared its statements
+	for _, mode := range []string{"ACCESS EXCLUSIVE", "SHARE"} { // of an ALTER TABLE, and of a CREATE INDEX
+		held := s.Begin(t).Exec(`LOCK TABLE idempotency_keys IN ` + mode + ` MODE`)
+		requireTryAgain(t, place(alice, "k", tea()))
+		held.Rollback()
+	}
+	requirePlaced(t, place(alice, "k", tea()))
+	requireStored(t, s, 2)
+}
+
+// Ensure a claim waits for a table lock as long as any statement may, not only as long as for another claim.
+func TestIdempotencyAClaimWaitsForALockedTable(t *testing.T) {
+	t.Parallel()
+	s := startPatient(t, "DB_MAX_CONNS", "1")
+	alice := s.As(t, "alice")
+	requirePlaced(t, place(alice, "before", tea()))
+	held := s.Begin(t).Exec(`LOCK TABLE idempotency_keys IN ACCESS EXCLUSIVE MODE`)
+	answer := placeLater(alice, "k", tea())
+	s.AwaitBlockedOn(t, "LOCK TABLE idempotency_keys")
+	held.Rollback()
+	requirePlaced(t, testkit.Take(t, answer))
 }

@@ -13,7 +13,8 @@ import (
 
 // asks returns the status of a path of a process's ops listener; 0: nobody answers.
 func asks(p *testkit.Running, path string) int {
-	response, err := http.Get(p.Ops + path)
+	client := http.Client{Timeout: testkit.Wait}
+	response, err := client.Get(p.Ops + path)
 	if err != nil {
 		return 0
 	}
@@ -39,7 +40,7 @@ func TestLifecycleReadyWhileThePoolIsBusy(t *testing.T) {
 	s.AwaitBlockedOn(t, "FROM stock")
 	require.Equal(t, http.StatusOK, asks(p, "/readyz"))
 	held.Commit()
-	requirePlaced(t, <-waiting)
+	requirePlaced(t, testkit.Take(t, waiting))
 	p.Stop()
 }
 

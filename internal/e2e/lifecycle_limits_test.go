@@ -17,7 +17,7 @@ import (
 // dial connects to the API and sends what a client would not.
 func dial(t *testing.T, s *testkit.Service, request string) net.Conn {
 	t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
+	conn, err := net.DialTimeout("tcp", strings.TrimPrefix(s.URL, "http://"), testkit.Wait)
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close() })
 	require.NoError(t, conn.SetDeadline(time.Now().Add(testkit.Wait)))

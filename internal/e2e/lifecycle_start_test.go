@@ -42,7 +42,7 @@ func lateDatabase(t *testing.T, address string, hangUps int64) (late string, cal
 
 func forward(client net.Conn, server string) {
 	defer client.Close()
-	upstream, err := net.Dial("tcp", server)
+	upstream, err := net.DialTimeout("tcp", server, testkit.Wait)
 	if err != nil {
 		return
 	}
@@ -142,7 +142,7 @@ func TestLifecycleWorkerWaitsForItsSchema(t *testing.T) {
 		s.exec(`INSERT INTO goose_db_version SELECT * FROM test_kept`)
 	}()
 	worker := testkit.Process(t, "worker", s.Env)
-	<-migrated
+	testkit.Take(t, migrated)
 	s.placePaid("pm_card_visa")
 	worker.Stop()
 }

@@ -43,7 +43,7 @@ func TestLifecycleStopFinishesRequests(t *testing.T) {
 	p.Terminate()
 	awaitReady(t, p, http.StatusServiceUnavailable)
 	testkit.Eventually(t, "refused connection", func() bool {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(p.URL, "http://"))
+		conn, err := net.DialTimeout("tcp", strings.TrimPrefix(p.URL, "http://"), testkit.Wait)
 		if err == nil {
 			conn.Close()
 		}
@@ -51,7 +51,7 @@ func TestLifecycleStopFinishesRequests(t *testing.T) {
 	})
 	require.Empty(t, answer, "answered while it was held")
 	held.Commit()
-	requirePlaced(t, <-answer)
+	requirePlaced(t, testkit.Take(t, answer))
 	require.NoError(t, p.Wait(), p.Output())
 	requireStored(t, s.Service, 1)
 }
@@ -80,7 +80,7 @@ func TestLifecycleStopIsBounded(t *testing.T) {
 	p.Terminate()
 	require.Error(t, p.Wait())
 	require.Contains(t, p.Output(), "requests were cut off")
-	require.NotEqual(t, http.StatusCreated, (<-answer).Status)
+	require.NotEqual(t, http.StatusCreated, testkit.Take(t, answer).Status)
 	held.Commit()
 	requireStored(t, s.Service, 0)
 
@@ -98,7 +98,7 @@ func TestLifecycleSecondSignalEndsAtOnce(t *testing.T) {
 	awaitReady(t, p, http.StatusServiceUnavailable)
 	p.Terminate()
 	require.ErrorContains(t, p.Wait(), "terminated")
-	require.Zero(t, (<-answer).Status)
+	require.Zero(t, testkit.Take(t, answer).Status)
 	held.Commit()
 	requireStored(t, s.Service, 0)
 }

@@ -80,7 +80,7 @@ func TestOutageDatabaseSilent(t *testing.T) {
 	held, inFlight := s.placeHeld("in-flight")
 	database.silence()
 	held.Commit()
-	requireTryAgain(t, <-inFlight)
+	requireTryAgain(t, testkit.Take(t, inFlight))
 	s.requireAllTryAgain(first.Text("id"), "k")
 	database.recover()
 	s.requireRecovered(first, "first", "k")

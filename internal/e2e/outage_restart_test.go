@@ -81,11 +81,12 @@ func (in *insistence) place(c *testkit.Caller, key string) bool {
 
 // until repeats a call until it is accepted. Only an answer that promises that a retry may help is followed by one.
 func (in *insistence) until(call func() testkit.Answer) (a testkit.Answer, ok bool) {
-	for {
-		switch a = call(); a.Status {
-		case http.StatusServiceUnavailable, http.StatusConflict:
+	for deadline := time.Now().Add(testkit.Wait); ; {
+		switch a = call(); {
+		case a.Status == http.StatusServiceUnavailable && time.Now().Before(deadline),
+			a.Status == http.StatusConflict && time.Now().Before(deadline):
 			continue
-		case http.StatusOK, http.StatusCreated:
+		case a.Status == http.StatusOK, a.Status == http.StatusCreated:
 			return a, true
 		default:
 			in.note(func() { in.refused = append(in.refused, fmt.Sprintf("%d: %s", a.Status, a.Body)) })
@@ -105,9 +106,10 @@ func (in *insistence) note(what func()) {
 }
 
 // more waits until n more orders have been accepted.
-func (in *insistence) more(n int) {
+func (in *insistence) more(t testing.TB, n int) {
+	t.Helper()
 	for want := in.count() + n; in.count() < want && len(in.refusals()) == 0; {
-		<-in.changed
+		testkit.Take(t, in.changed)
 	}
 }
 
@@ -133,11 +135,11 @@ func TestOutageDatabaseCrashesUnderLoad(t *testing.T) {
 	stop := make(chan struct{})
 	in := s.insist(4, stop, &ended)
 	for range 2 {
-		in.more(10)
+		in.more(t, 10)
 		require.NoError(t, server.Kill())
 		require.NoError(t, server.Restart(t.Context()))
 	}
-	in.more(10)
+	in.more(t, 10)
 	close(stop)
 	ended.Wait()
 	require.Empty(t, in.refusals())

@@ -265,7 +265,7 @@ func (s shop) hold(table, order string) *testkit.Held {
 func later(send func() testkit.Answer) (start func(), answer func() testkit.Answer) {
 	var sent <-chan testkit.Answer
 	start = func() { sent = testkit.Together(1, func(int) testkit.Answer { return send() }) }
-	return start, func() testkit.Answer { return <-sent }
+	return start, func() testkit.Answer { return testkit.Receive(sent, 1)[0] }
 }
 
 func requireStatus(t testing.TB, status int, a testkit.Answer) {

@@ -95,7 +95,7 @@ func TestThePoolerSettingIsNeeded(t *testing.T) {
 	c.Pooled, c.ConnectTimeout = true, testkit.Wait
 	pool, err := postgres.Open(t.Context(), c, "test", noop.NewTracerProvider())
 	require.NoError(t, err)
-	defer pool.Close()
+	defer pgtest.Close(t, pool)
 	for range 5 {
 		pending, err := migrations.Pending(t.Context(), pool)
 		require.NoError(t, err)

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"example.com/orders/internal/embeddedpg"
@@ -27,10 +26,7 @@ func separate(t *testing.T, server *embeddedpg.Server) (owner, service string) {
 	t.Helper()
 	owner, service, err := server.Separate(t.Context(), "orders")
 	require.NoError(t, err)
-	pool, err := pgxpool.New(t.Context(), owner)
-	require.NoError(t, err)
-	defer pool.Close()
-	require.NoError(t, migrations.Up(t.Context(), pool))
+	require.NoError(t, migrations.Up(t.Context(), pgtest.Pool(t, owner)))
 	return owner, service
 }
 
@@ -41,9 +37,7 @@ func TestTheServiceOwnsNothing(t *testing.T) {
 	s, service := startSeparate(t)
 	s.Product(t, "TEA-001", 1999, 10)
 	s.As(t, "alice").Place("k", tea())
-	pool, err := pgxpool.New(t.Context(), service)
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
+	pool := pgtest.Pool(t, service)
 	for _, statement := range []string{
 		`DROP TABLE orders`, `DROP TABLE river_job`, `DROP INDEX orders_tenant_id_customer_id_id_idx`, `DROP SCHEMA public`,
 		`DROP OWNED BY orders_owner`,

@@ -67,8 +67,8 @@ func requirePurgeReported(t *testing.T, s *testkit.Service, log *journal, remove
 		(time.Duration(remaining) * time.Hour).Seconds())
 }
 
-// Ensure a worker that stops does not wait for the rest of a purge: what was removed stays removed, and the rest is for
-// the next run.
+// Ensure a worker that stops does not wait for the rest of a purge: what was removed stays removed, the run is not done, and
+// the next worker goes on with it at once, not after the interval.
 func TestPurgeEndsWithItsWorker(t *testing.T) {
 	t.Parallel()
 	s := testkit.Start(t, rarely("PURGE_BATCH_SIZE", "1", "PURGE_PAUSE", "1m",
@@ -78,7 +78,13 @@ func TestPurgeEndsWithItsWorker(t *testing.T) {
 	testkit.Eventually(t, "first batch", func() bool { return s.Count(t, expiredRecords) == 4 })
 	s.StopWorker(t) // would wait for ten minutes
 	require.Equal(t, 4, s.Count(t, expiredRecords))
-	require.Equal(t, 1, s.Count(t, `river_job WHERE kind = $1 AND state = 'completed'`, jobPurge))
+	require.Zero(t, s.Count(t, `river_job WHERE kind = $1 AND state = 'completed'`, jobPurge))
+	for left := 3; left > 0; left-- {
+		s.StartWorker(t)
+		testkit.Eventually(t, "another batch", func() bool { return s.Count(t, expiredRecords) == left })
+		s.StopWorker(t)
+	}
+	require.Equal(t, 1, s.Count(t, `river_job WHERE kind = $1`, jobPurge), "one run, cut short again and again")
 }
 
 // Ensure a run whose time is up stops too, without an error: a batch that has begun is undone or done.

@@ -27,7 +27,7 @@ func TestExpiredKeyIsReusedWhileThePurgeRuns(t *testing.T) {
 		runNow(t, s, jobPurge) // which neither waits for the claim nor removes what it has claimed
 		require.Equal(t, 1, s.Count(t, expiredRecords))
 		held.Commit()
-		requireReusedFor(t, s, "old-1", <-claim)
+		requireReusedFor(t, s, "old-1", testkit.Take(t, claim))
 	})
 	t.Run("the claim came first and rolls back", func(t *testing.T) {
 		t.Parallel()
@@ -39,7 +39,7 @@ func TestExpiredKeyIsReusedWhileThePurgeRuns(t *testing.T) {
 		s.AwaitBlockedOn(t, "FROM stock")
 		runNow(t, s, jobPurge)
 		held.Commit()
-		requireRefused(t, <-claim, http.StatusConflict, "insufficient_stock")
+		requireRefused(t, testkit.Take(t, claim), http.StatusConflict, "insufficient_stock")
 		require.Equal(t, 1, s.Count(t, expiredRecords))
 		runNow(t, s, jobPurge)
 		require.Zero(t, s.Count(t, "idempotency_keys"))
@@ -54,7 +54,7 @@ func TestExpiredKeyIsReusedWhileThePurgeRuns(t *testing.T) {
 		s.AwaitBlockedOn(t, "idempotency_keys")
 		require.Empty(t, claim, "an order was placed under a key that was still there")
 		purge.release()
-		requireReusedFor(t, s, "old-1", <-claim)
+		requireReusedFor(t, s, "old-1", testkit.Take(t, claim))
 	})
 	t.Run("the claim came between the purge's look and its removal", func(t *testing.T) {
 		t.Parallel()
@@ -67,7 +67,7 @@ func TestExpiredKeyIsReusedWhileThePurgeRuns(t *testing.T) {
 			return len(claim) == 1 || s.Count(t, waitingOnKeys) > 0
 		})
 		purge.release()
-		requireReusedFor(t, s, "old-1", <-claim)
+		requireReusedFor(t, s, "old-1", testkit.Take(t, claim))
 	})
 }
 

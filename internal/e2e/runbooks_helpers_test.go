@@ -2,12 +2,14 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -73,7 +75,10 @@ func (o *operator) follow(page string, sections []string, replaced ...string) st
 
 func (o *operator) sh(script string) string {
 	o.t.Helper()
-	cmd := exec.Command("bash", "-euo", "pipefail")
+	ctx, cancel := context.WithTimeout(o.t.Context(), 2*testkit.Wait)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail")
+	cmd.WaitDelay = time.Second // what it started in the background may hold its output open
 	cmd.Dir, cmd.Stdin = o.dir, strings.NewReader(script)
 	for name, value := range o.env {
 		cmd.Env = append(cmd.Env, name+"="+value)

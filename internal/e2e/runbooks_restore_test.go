@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"example.com/orders/internal/pgtest"
 	"example.com/orders/internal/sandbox"
 )
 
@@ -156,10 +156,7 @@ func (o *operator) restored(variable string) string {
 func (o *operator) move() {
 	o.t.Helper()
 	o.Env["DATABASE_URL"], o.DatabaseURL = o.restored("DATABASE_URL"), o.restored("MIGRATE_DATABASE_URL")
-	o.DB.Close()
-	var err error
-	o.DB, err = pgxpool.New(o.t.Context(), o.DatabaseURL)
-	require.NoError(o.t, err)
+	o.DB = pgtest.Pool(o.t, o.DatabaseURL)
 	o.StartAPI(o.t)
 	o.alice = o.As(o.t, "alice")
 }

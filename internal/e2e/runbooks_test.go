@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"example.com/orders/internal/pgtest"
 	"example.com/orders/internal/sandbox"
 	"example.com/orders/internal/testkit"
 )
@@ -41,7 +41,7 @@ func TestRunbookOverview(t *testing.T) {
 	require.Contains(t, out, "api.log:")
 	require.Contains(t, out, "worker.log:")
 	require.Contains(t, out, " "+culprit+" ")
-	requirePlaced(t, <-waiting)
+	requirePlaced(t, testkit.Take(t, waiting))
 }
 
 // Ensure what the page on stuck payments tells to do shows a charge that the provider refuses, with its reason, and settles
@@ -138,12 +138,9 @@ func TestRunbookRotateSigningKeys(t *testing.T) {
 // asAdmin makes the test look as the administrator, who sees what the sessions of other roles do.
 func (o *operator) asAdmin(look func()) {
 	o.t.Helper()
-	admin, err := pgxpool.New(o.t.Context(), o.env["ADMIN_URL"])
-	require.NoError(o.t, err)
-	defer admin.Close()
 	owner := o.DB
 	defer func() { o.DB = owner }()
-	o.DB = admin
+	o.DB = pgtest.Pool(o.t, o.env["ADMIN_URL"])
 	look()
 }
 

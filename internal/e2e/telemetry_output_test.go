@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/orders/internal/testkit"
 )
 
 // The metrics that operators rely on, each with a label set that the story must have produced.
@@ -86,7 +88,8 @@ func TestTelemetryOfTheProcesses(t *testing.T) {
 
 func readMetrics(t *testing.T, ops string) string {
 	t.Helper()
-	response, err := http.Get(ops + "/metrics")
+	client := http.Client{Timeout: testkit.Wait}
+	response, err := client.Get(ops + "/metrics")
 	require.NoError(t, err)
 	defer response.Body.Close()
 	require.Equal(t, http.StatusOK, response.StatusCode)

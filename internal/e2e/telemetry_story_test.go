@@ -67,7 +67,7 @@ func (s *story) orders(t *testing.T) {
 	s.AwaitBlockedOn(t, "FROM stock")
 	requireRefused(t, place(s.alice, secretKey+"-2", body), http.StatusConflict, "idempotency_key_in_progress")
 	held.Commit()
-	requirePlaced(t, <-winner)
+	requirePlaced(t, testkit.Take(t, winner))
 }
 
 func (s *story) refusals(t *testing.T) {

@@ -92,7 +92,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 }
 
 func closed(port int) bool {
-	conn, err := net.Dial("tcp", net.JoinHostPort(loopback, strconv.Itoa(port)))
+	conn, err := net.DialTimeout("tcp", net.JoinHostPort(loopback, strconv.Itoa(port)), time.Second)
 	if err == nil {
 		conn.Close()
 	}

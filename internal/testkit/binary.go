@@ -1,15 +1,20 @@
 package testkit
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
+
+// buildWait bounds one build, on a machine that is busy and has nothing in its cache.
+const buildWait = 10 * time.Minute
 
 // binaries are built once for all tests of a test binary, which is why they belong to the package.
 var binaries struct {
@@ -32,7 +37,9 @@ func Binary(t testing.TB, command string) string {
 		binaries.dir, binaries.built = dir, map[string]string{}
 	}
 	path := filepath.Join(binaries.dir, command)
-	out, err := exec.Command("go", "build", "-o", path, "example.com/orders/cmd/"+command).CombinedOutput()
+	ctx, cancel := context.WithTimeout(t.Context(), buildWait)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "go", "build", "-o", path, "example.com/orders/cmd/"+command).CombinedOutput()
 	require.NoError(t, err, string(out))
 	binaries.built[command] = path
 	return path

@@ -59,7 +59,7 @@ func (h *Held) Exec(sql string, args ...any) *Held {
 // Granted waits for the lock that was queued for.
 func (h *Held) Granted() *Held {
 	h.t.Helper()
-	require.NoError(h.t, <-h.granted)
+	require.NoError(h.t, Take(h.t, h.granted))
 	return h
 }
 

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -48,7 +49,7 @@ func StartPgBouncer(t testing.TB, databaseURL string) string {
 	}
 	cmd := exec.Command(program, args...)
 	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &log, &log, outputWait
 	require.NoError(t, cmd.Start())
 	endWatch := watch(t, cmd.Process.Pid)
 	t.Cleanup(func() {
@@ -61,7 +62,7 @@ func StartPgBouncer(t testing.TB, databaseURL string) string {
 	})
 	u.Host = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	Eventually(t, "PgBouncer", func() bool {
-		conn, err := net.Dial("tcp", u.Host)
+		conn, err := net.DialTimeout("tcp", u.Host, time.Second)
 		if err == nil {
 			_ = conn.Close()
 		}

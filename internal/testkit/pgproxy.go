@@ -74,17 +74,32 @@ func (p *PGProxy) accept() {
 		if err != nil {
 			return
 		}
-		server, err := net.Dial("tcp", p.server)
+		server, err := net.DialTimeout("tcp", p.server, Wait)
 		if err != nil {
 			client.Close()
 			continue
 		}
-		p.mu.Lock()
-		p.open = append(p.open, client, server)
-		p.mu.Unlock()
+		if !p.keep(client, server) {
+			return
+		}
 		l := &link{proxy: p, client: client, server: server}
 		p.ended.Go(l.toServer)
 		p.ended.Go(l.toClient)
+	}
+}
+
+// keep notes a connection, to be closed when the test ends, or closes it where the test has ended already.
+func (p *PGProxy) keep(client, server net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.over:
+		client.Close()
+		server.Close()
+		return false
+	default:
+		p.open = append(p.open, client, server)
+		return true
 	}
 }
 
@@ -97,9 +112,9 @@ func (p *PGProxy) hold(c *Commit) {
 }
 
 func (p *PGProxy) stop() {
-	close(p.over)
 	p.listener.Close()
 	p.mu.Lock()
+	close(p.over)
 	for _, c := range p.open {
 		c.Close()
 	}

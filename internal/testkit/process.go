@@ -15,6 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// outputWait bounds how long the end of a process is waited for once it has exited, where a child of its own still holds
+// its output open.
+const outputWait = 10 * time.Second
+
 // Running is cmd/api or cmd/worker, running as a process of its own.
 type Running struct {
 	PID int
@@ -61,7 +65,7 @@ func launch(t testing.TB, command string, env map[string]string) *Running {
 	for name, value := range env {
 		p.cmd.Env = append(p.cmd.Env, name+"="+value)
 	}
-	p.cmd.Stdout, p.cmd.Stderr = p.lines, p.lines
+	p.cmd.Stdout, p.cmd.Stderr, p.cmd.WaitDelay = p.lines, p.lines, outputWait
 	require.NoError(t, p.cmd.Start())
 	p.PID = p.cmd.Process.Pid
 	endWatch := watch(t, p.PID)
@@ -115,7 +119,11 @@ func (p *Running) signal(s os.Signal) {
 
 func (p *Running) cleanUp() {
 	_ = p.cmd.Process.Kill() // fails where it has ended
-	<-p.done
+	select {
+	case <-p.done:
+	case <-time.After(Wait):
+		p.t.Errorf("process %d does not end although it was killed", p.PID)
+	}
 	if p.t.Failed() {
 		p.t.Logf("%s:\n%s", filepath.Base(p.cmd.Path), p.Output())
 	}

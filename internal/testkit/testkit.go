@@ -25,7 +25,7 @@ const (
 	issuer   = "http://sandbox.test"
 	audience = "orders-api"
 	// Wait bounds everything that a test waits for. It is not a timing: a test that runs into it has failed.
-	Wait = 60 * time.Second
+	Wait = pgtest.Wait
 )
 
 // Service is a running service and what a test needs to look into it.
@@ -56,10 +56,7 @@ func StartOn(t testing.TB, databaseURL string, env ...string) *Service {
 	s := &Service{
 		DatabaseURL: databaseURL, Spans: tracetest.NewSpanRecorder(), Metrics: map[string]*telemetry.Telemetry{},
 	}
-	var err error
-	s.DB, err = pgxpool.New(t.Context(), databaseURL)
-	require.NoError(t, err)
-	t.Cleanup(func() { s.DB.Close() }) // the one that it is by then
+	s.DB = pgtest.Pool(t, databaseURL)
 	s.startSandbox(t)
 	maps.Copy(s.Env, pairs(env))
 	s.StartAPI(t)
@@ -93,7 +90,7 @@ func Sandbox(t testing.TB) *sandbox.Server {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(ctx) }()
-	t.Cleanup(func() { cancel(); require.NoError(t, <-done) })
+	t.Cleanup(func() { cancel(); require.NoError(t, Take(t, done)) })
 	return server
 }
 

@@ -1,6 +1,12 @@
 package testkit
 
-import "sync"
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
 
 // Together calls f n times at once, from behind a start gate. The results come in the order in which they were ready.
 func Together[T any](n int, f func(i int) T) <-chan T {
@@ -20,7 +26,18 @@ func Together[T any](n int, f func(i int) T) <-chan T {
 	return results
 }
 
-// Receive takes n results.
+// Take receives one value, or learns that the channel is closed, within Wait.
+func Take[T any](t testing.TB, from <-chan T) (value T) {
+	t.Helper()
+	select {
+	case value = <-from:
+	case <-time.After(Wait):
+		require.FailNow(t, "nothing was received in time")
+	}
+	return value
+}
+
+// Receive takes n results of Together. What is called there has a bound of its own, as a Caller's requests do.
 func Receive[T any](results <-chan T, n int) []T {
 	all := make([]T, n)
 	for i := range all {

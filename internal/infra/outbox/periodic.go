@@ -52,8 +52,8 @@ const countTimeout = 2 * time.Second
 
 // KeyStore is what the purge works on.
 type KeyStore interface {
-	PurgeKeys(ctx context.Context, now time.Time, batch int) (int, error)
-	ExpiredKeys(ctx context.Context, now time.Time) (postgres.KeyBacklog, error)
+	PurgeKeys(ctx context.Context, from time.Time, batch int) (removed int, next time.Time, err error)
+	ExpiredKeys(ctx context.Context) (postgres.KeyBacklog, error)
 }
 
 type purgeKeys struct {
@@ -65,18 +65,22 @@ type purgeKeys struct {
 	log      *slog.Logger
 }
 
-// Work implements river.Worker. What it does not reach is for the next run: a run is bounded by its batches, and ends
-// early, without an error, when the worker stops or the job's time is up.
+// Work implements river.Worker. What it does not reach is for the next run: a run is bounded by its batches and by the
+// job's time. A run that a stop cuts short is not done: it goes on when a worker has started again, or workers that
+// restart often would purge a batch an interval.
 func (w *purgeKeys) Work(ctx context.Context, _ *river.Job[purgeKeysArgs]) error {
-	removed, err := w.purge(ctx)
+	removed, cut, err := w.purge(ctx)
 	w.observer.Purged(context.WithoutCancel(ctx), int64(removed), err != nil)
 	if err != nil {
 		return err
 	}
+	if cut {
+		return river.JobSnooze(0)
+	}
 	// The count is made even when the time is up: that is when an operator wants to know it.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), countTimeout)
 	defer cancel()
-	left, err := w.store.ExpiredKeys(ctx, time.Now())
+	left, err := w.store.ExpiredKeys(ctx)
 	if err != nil {
 		return err
 	}
@@ -85,26 +89,38 @@ func (w *purgeKeys) Work(ctx context.Context, _ *river.Job[purgeKeysArgs]) error
 	return nil
 }
 
-func (w *purgeKeys) purge(ctx context.Context) (removed int, err error) {
-	now := time.Now()
+// purge removes batch after batch. cut tells that a stop came before the run had ended.
+func (w *purgeKeys) purge(ctx context.Context) (removed int, cut bool, err error) {
+	var from time.Time
 	for range w.config.Batches {
-		n, err := w.store.PurgeKeys(ctx, now, w.config.Batch)
+		var n int
+		n, from, err = w.store.PurgeKeys(ctx, from, w.config.Batch)
 		removed += n
-		if err != nil && ctx.Err() == nil {
-			return removed, err
-		}
-		if n < w.config.Batch {
-			return removed, nil // none left, or those left are at work elsewhere
+		switch {
+		case err != nil && ctx.Err() == nil:
+			return removed, false, err
+		case err == nil && n < w.config.Batch:
+			return removed, false, nil // none left, or those left are at work elsewhere
 		}
 		select {
 		case <-w.stopping:
-			return removed, nil
+			return removed, true, nil
 		case <-ctx.Done():
-			return removed, nil
+			return removed, w.stops(), nil
 		case <-time.After(w.config.Pause):
 		}
 	}
-	return removed, nil
+	return removed, false, nil
+}
+
+// stops tells whether the worker is being stopped; else it is the job's time that is up.
+func (w *purgeKeys) stops() bool {
+	select {
+	case <-w.stopping:
+		return true
+	default:
+		return false
+	}
 }
 
 type reconcilePayments struct {

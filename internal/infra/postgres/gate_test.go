@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/orders/internal/app"
+	"example.com/orders/internal/pgtest"
 )
 
 // never is a deadline that no test reaches, always one that is over.
@@ -38,6 +39,17 @@ func requireEmpty(t *testing.T, g gate) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	require.Empty(t, g.keys)
+}
+
+// receive waits, within pgtest.Wait, for a value or for the end of the channel.
+func receive[T any](t *testing.T, from <-chan T) (value T) {
+	t.Helper()
+	select {
+	case value = <-from:
+	case <-time.After(pgtest.Wait):
+		require.FailNow(t, "nothing was received in time")
+	}
+	return value
 }
 
 // awaitUsers waits until n work or wait under a key.
@@ -70,7 +82,9 @@ func TestGateLetsOneInAtATime(t *testing.T) {
 		})
 	}
 	close(start)
-	all.Wait()
+	done := make(chan struct{})
+	go func() { all.Wait(); close(done) }()
+	receive(t, done)
 	require.EqualValues(t, keys*each, turns.Load(), "turns that were had alone")
 	requireEmpty(t, g)
 }
@@ -124,14 +138,14 @@ func TestGateForgetsWhoeverLeaves(t *testing.T) {
 	leave, _, err := g.enter(t.Context(), keyOf("k"), never())
 	require.NoError(t, err)
 	ctx, gone := context.WithCancel(t.Context())
-	left := make(chan error)
+	left := make(chan error, 1)
 	go func() {
 		_, _, err := g.enter(ctx, keyOf("k"), never())
 		left <- err
 	}()
 	awaitUsers(t, g, keyOf("k"), 2)
 	gone()
-	require.ErrorIs(t, <-left, context.Canceled)
+	require.ErrorIs(t, receive(t, left), context.Canceled)
 	require.Equal(t, 1, g.users(keyOf("k")))
 
 	late, cancel := context.WithDeadline(t.Context(), always())
@@ -148,7 +162,7 @@ func TestGatePassesTheTurnOn(t *testing.T) {
 	g := newGate()
 	leave, _, err := g.enter(t.Context(), keyOf("k"), never())
 	require.NoError(t, err)
-	next := make(chan func())
+	next := make(chan func(), 1)
 	go func() {
 		leave, _, _ := g.enter(t.Context(), keyOf("k"), never())
 		next <- leave
@@ -160,7 +174,7 @@ func TestGatePassesTheTurnOn(t *testing.T) {
 	default:
 	}
 	leave()
-	(<-next)()
+	receive(t, next)()
 	requireEmpty(t, g)
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"example.com/orders/internal/app"
 )
@@ -78,7 +79,8 @@ func (s *Store) probe(
 
 // claimKey inserts the claim. A live record of another request blocks it: the statement waits until that transaction
 // ends, and then finds either nothing (rolled back: the claim is ours) or a live record (no row comes back). An expired
-// record that cleanup has not reached is taken over in the same step. The times are parameters, from the one clock.
+// record that cleanup has not reached is taken over in the same step. The times are the database's,
+// as parameters: Citus refuses now() in ON CONFLICT.
 const claimKey = `
 INSERT INTO idempotency_keys AS k (tenant_id, actor_id, operation, key, fingerprint, state, created_at, expires_at)
 VALUES ($1, $2, $3, $4, $5, 'claimed', $6, $7)
@@ -107,9 +109,15 @@ func (t *Tx) ClaimKey(
 	return nil, fmt.Errorf("%w: key record vanished twice", app.ErrTryAgain)
 }
 
+// lockKeyTable takes the lock on the table that the claim needs, and nothing else: it waits for a migration, say, as long
+// as any other statement does. A claim that then runs into its own, shorter limit has met another claim of the key.
+const lockKeyTable = `LOCK TABLE idempotency_keys IN ROW EXCLUSIVE MODE`
+
+// claim tells whether the key is this transaction's now. It returns errKeyBusy where another transaction has it.
 func (t *Tx) claim(ctx context.Context, k app.KeyScope, print app.Fingerprint, now, expires time.Time) (bool, error) {
-	claimed := false
+	claimed, locked := false, false
 	batch := &pgx.Batch{}
+	batch.Queue(lockKeyTable).Exec(func(pgconn.CommandTag) error { locked = true; return nil })
 	batch.Queue(setLockTimeout, milliseconds(claimPatience))
 	batch.Queue(claimKey, k.Tenant, k.Actor, k.Operation, k.Key, print[:], now, expires).
 		Query(func(rows pgx.Rows) error {
@@ -119,7 +127,7 @@ func (t *Tx) claim(ctx context.Context, k app.KeyScope, print app.Fingerprint, n
 		})
 	batch.Queue(setLockTimeout, milliseconds(t.store.settings.LockTimeout))
 	err := t.tx.SendBatch(ctx, batch).Close()
-	if sqlState(err) == lockNotAvailable {
+	if locked && sqlState(err) == lockNotAvailable {
 		return false, errKeyBusy
 	}
 	if err != nil {

@@ -13,19 +13,24 @@ import (
 const purgeBatch = `
 WITH d AS MATERIALIZED (
 	SELECT tenant_id, actor_id, operation, key FROM idempotency_keys
-	WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED
+	WHERE expires_at >= $1 AND expires_at <= now() ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED
+), gone AS (
+	DELETE FROM idempotency_keys k USING d
+	WHERE k.tenant_id = d.tenant_id AND k.actor_id = d.actor_id AND k.operation = d.operation AND k.key = d.key
+		AND k.expires_at <= now()
+	RETURNING k.expires_at
 )
-DELETE FROM idempotency_keys k USING d
-WHERE k.tenant_id = d.tenant_id AND k.actor_id = d.actor_id AND k.operation = d.operation AND k.key = d.key
-	AND k.expires_at <= $1`
+SELECT count(*), coalesce(max(expires_at), $1) FROM gone`
 
-// PurgeKeys removes at most batch records that had expired at now, in a transaction of its own, and tells how many.
-func (s *Store) PurgeKeys(ctx context.Context, now time.Time, batch int) (int, error) {
-	tag, err := s.pool.Exec(ctx, purgeBatch, now, batch)
-	if err != nil {
-		return 0, fmt.Errorf("purge keys: %w", err)
+// PurgeKeys removes at most batch expired records, the oldest first, in a transaction of its own. It begins with those
+// that expired at from, so that the next batch does not walk again over what this one removed: the index keeps dead
+// entries for as long as another session has an older snapshot. It returns how many it removed and where to go on.
+// What has expired is decided by the database's clock alone.
+func (s *Store) PurgeKeys(ctx context.Context, from time.Time, batch int) (removed int, next time.Time, err error) {
+	if err := s.pool.QueryRow(ctx, purgeBatch, from, batch).Scan(&removed, &next); err != nil {
+		return 0, from, fmt.Errorf("purge keys: %w", err)
 	}
-	return int(tag.RowsAffected()), nil
+	return removed, next, nil
 }
 
 // KeyBacklog is what the purge has not reached yet.
@@ -37,18 +42,16 @@ type KeyBacklog struct {
 // backlogMost bounds the count: beyond it the exact number no longer matters, and counting would cost.
 const backlogMost = 100_000
 
-// ExpiredKeys tells what had expired at now and is still there.
-func (s *Store) ExpiredKeys(ctx context.Context, now time.Time) (b KeyBacklog, err error) {
-	var oldest *time.Time
+// ExpiredKeys tells what has expired, by the database's clock, and is still there.
+func (s *Store) ExpiredKeys(ctx context.Context) (b KeyBacklog, err error) {
+	var oldest float64
 	err = s.pool.QueryRow(ctx, `
-		SELECT count(*), min(expires_at) FROM (
-			SELECT expires_at FROM idempotency_keys WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2
-		) e`, now, backlogMost).Scan(&b.Expired, &oldest)
+		SELECT count(*), coalesce(extract(epoch FROM now() - min(expires_at)), 0)::float8 FROM (
+			SELECT expires_at FROM idempotency_keys WHERE expires_at <= now() ORDER BY expires_at LIMIT $1
+		) e`, backlogMost).Scan(&b.Expired, &oldest)
 	if err != nil {
 		return KeyBacklog{}, fmt.Errorf("count expired keys: %w", err)
 	}
-	if oldest != nil {
-		b.Oldest = now.Sub(*oldest)
-	}
+	b.Oldest = time.Duration(oldest * float64(time.Second))
 	return b, nil
 }

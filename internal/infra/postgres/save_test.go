@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/trace/noop"
 
@@ -41,9 +40,7 @@ type saving struct {
 
 func newSaving(t *testing.T) saving {
 	t.Helper()
-	pool, err := pgxpool.New(t.Context(), pgtest.Database(t, pgtest.Migrator("orders", migrations.UpDB)))
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
+	pool := pgtest.Pool(t, pgtest.Database(t, pgtest.Migrator("orders", migrations.UpDB)))
 	settings := Settings{LockTimeout: time.Minute, AcquireTimeout: time.Minute, KeyWait: time.Minute}
 	seen := &retries{}
 	s := saving{NewStore(pool, func(pgx.Tx) app.Outbox { return nil }, settings, seen, noop.NewTracerProvider()), t, seen, uuid.Must(uuid.NewV7())}
@@ -282,12 +279,12 @@ func TestLoadsForAChangeLockTheRow(t *testing.T) {
 				})
 				second <- version
 			}()
-			<-loadedFirst
+			receive(t, loadedFirst)
 			s.awaitLockWait()
 			first.change(1)
 			return first.save(ctx, tx)
 		})
-		require.EqualValues(t, 2, <-second, "%s: loaded before the first one had ended", a.name)
+		require.EqualValues(t, 2, receive(t, second), "%s: loaded before the first one had ended", a.name)
 	}
 }
 
