@@ -302,3 +302,25 @@ func TestEventsThatAreNotOurs(t *testing.T) {
 	requireReceived(t, s.deliver(eventAbout("evt_1", "balance.available", nil)))
 	s.requireEvents(0, 0)
 }
+
+// Ensure the id of an event is kept for PROVIDER_EVENT_RETENTION, and that the purge then removes it, in batches, and leaves
+// the others.
+//
+// Standard: litespec/ext/concurrency#bound-expired-record-cleanup
+func TestEventsExpire(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, rarely("PURGE_BATCH_SIZE", "2", "PURGE_BATCHES", "2", "PURGE_PAUSE", "0s")...)
+	startIdleWorker(t, s.Service)
+	order := uuid.NewString()
+	for range 7 {
+		requireReceived(t, s.deliver(s.anEvent(order)))
+	}
+	require.Equal(t, 7, s.Count(t, `provider_events WHERE expires_at = received_at + interval '96 hours'`))
+	s.exec(`UPDATE provider_events SET received_at = received_at - interval '97 hours', expires_at = expires_at - interval '97 hours'
+		WHERE event_id IN (SELECT event_id FROM provider_events ORDER BY received_at LIMIT 6)`)
+	for _, left := range []int{3, 1, 1} {
+		runNow(t, s.Service, jobPurge)
+		require.Equal(t, left, s.Count(t, `provider_events`))
+	}
+	s.exec(`DELETE FROM river_job WHERE state <> 'running' AND kind = 'settle-payment'`)
+}

@@ -53,6 +53,7 @@ const countTimeout = 2 * time.Second
 // KeyStore is what the purge works on.
 type KeyStore interface {
 	PurgeKeys(ctx context.Context, now time.Time, batch int) (int, error)
+	PurgeEvents(ctx context.Context, from time.Time, batch int) (removed int, next time.Time, err error)
 	ExpiredKeys(ctx context.Context, now time.Time) (postgres.KeyBacklog, error)
 }
 
@@ -71,6 +72,10 @@ func (w *purgeKeys) Work(ctx context.Context, _ *river.Job[purgeKeysArgs]) error
 	removed, err := w.purge(ctx)
 	w.observer.Purged(context.WithoutCancel(ctx), int64(removed), err != nil)
 	if err != nil {
+		return err
+	}
+	if err := w.purgeEvents(ctx); err != nil {
+		w.observer.Purged(context.WithoutCancel(ctx), 0, true)
 		return err
 	}
 	// The count is made even when the time is up: that is when an operator wants to know it.
