@@ -23,14 +23,14 @@ type demo struct {
 	story *story
 	parts *tail // what the parts log
 	*stack
-	api      *boot.API
-	ops      *boot.Ops     // of this process: the API's
-	proxy    *lossy.Proxy  // to the API, for losing answers
-	db       *pgxpool.Pool // for holding rows and for counting; not the service's own
-	worker   *child
-	quiet    *client.Client // reads everything, and is not shown
-	killed   openapi.OrderID
-	told     []*step // the chapters so far
+	api    *boot.API
+	ops    *boot.Ops     // of this process: the API's
+	proxy  *lossy.Proxy  // to the API, for losing answers
+	db     *pgxpool.Pool // for holding rows and for counting; not the service's own
+	worker *child
+	quiet  *client.Client // reads everything, and is not shown
+	killed openapi.OrderID
+	told   []*step // the chapters so far
 }
 
 func newDemo(s *story) *demo {

@@ -84,13 +84,16 @@ func (s shop) delivered() {
 	require.NoError(s.t, s.Sandbox.WaitEventsDelivered(s.t.Context()))
 }
 
+// jobsAtWork selects the jobs that have still to ask the provider.
+const jobsAtWork = `river_job WHERE kind IN ('charge-order', 'refund-charge', 'settle-payment')
+	AND state NOT IN ('completed', 'cancelled', 'discarded')`
+
 // settled waits until every event is delivered and every job that asks the provider about a payment is done.
 func (s shop) settled() {
 	s.t.Helper()
 	testkit.Eventually(s.t, "payments at rest", func() bool {
 		s.delivered()
-		return s.Count(s.t, `river_job WHERE kind IN ('charge-order', 'refund-charge', 'settle-payment')
-			AND state NOT IN ('completed', 'cancelled', 'discarded')`) == 0
+		return s.Count(s.t, jobsAtWork) == 0
 	})
 }
 
