@@ -20,6 +20,7 @@ type operation struct {
 }
 
 func (o operation) keyed() bool     { return o.mode == "key" }
+func (o operation) signed() bool    { return o.mode == "event" } // a signature takes the place of token and scope
 func (o operation) versioned() bool { return o.callerVersion != "none" }
 
 // header returns the declared request header, or nil.
@@ -106,7 +107,7 @@ func TestOperationsAreDescribed(t *testing.T) {
 		if len(o.Tags) != 1 || o.Summary == "" || o.Description == "" {
 			t.Error("needs one tag, a summary and a description")
 		}
-		if !slices.Contains([]string{"key", "natural", "version", "safe"}, o.mode) {
+		if !slices.Contains([]string{"key", "natural", "version", "event", "safe"}, o.mode) {
 			t.Errorf("x-idempotency mode is %q", o.mode)
 		}
 		if !slices.Contains([]string{"none", "if-match", "if-match-or-none-match"}, o.callerVersion) {
@@ -125,8 +126,12 @@ func TestOperationsAreDescribed(t *testing.T) {
 		if o.Security == nil || len(*o.Security) != 1 {
 			t.Fatal("needs exactly one security requirement")
 		}
-		if scopes := (*o.Security)[0]["oauth2"]; len((*o.Security)[0]) != 1 || len(scopes) != 1 {
-			t.Errorf("needs exactly one scope, has %v", (*o.Security)[0])
+		requirement := (*o.Security)[0]
+		if scopes, ok := requirement["providerSignature"]; o.signed() && (len(requirement) != 1 || !ok || len(scopes) != 0) {
+			t.Errorf("needs the provider's signature and nothing else, has %v", requirement)
+		}
+		if scopes := requirement["oauth2"]; !o.signed() && (len(requirement) != 1 || len(scopes) != 1) {
+			t.Errorf("needs exactly one scope, has %v", requirement)
 		}
 	})
 }
@@ -281,10 +286,18 @@ func TestErrorsAreProblems(t *testing.T) {
 				check(t, status, ref.Value, o.method != http.MethodHead)
 			}
 		}
-		for _, status := range []string{"400", "401", "403", "500", "503"} {
+		for _, status := range []string{"400", "500", "503"} {
 			if o.response(status) == nil {
 				t.Errorf("does not declare %s", status)
 			}
+		}
+		for _, status := range []string{"401", "403"} {
+			if (o.response(status) == nil) != o.signed() {
+				t.Errorf("%s goes with an access token", status)
+			}
+		}
+		if slices.Contains(codes(t, o.response("400")), "invalid_signature") != o.signed() {
+			t.Error("invalid_signature goes with a signature")
 		}
 		if body := o.RequestBody != nil; body != (o.response("413") != nil) || body != (o.response("415") != nil) {
 			t.Error("413 and 415 go with a request body")
@@ -307,12 +320,16 @@ func TestErrorsAreProblems(t *testing.T) {
 	}
 }
 
-// Ensure every value is bounded, and no object takes members that the contract does not name.
+// Ensure every value is bounded, and no object takes members that the contract does not name; but for the provider's event,
+// whose members are the provider's and which is bounded as a whole.
 func TestSchemasAreBounded(t *testing.T) {
 	t.Parallel()
 	eachSchema(t, func(at string, s *openapi3.Schema) {
 		switch {
 		case s.Type.Is(openapi3.TypeObject):
+			if at == "ProviderEvent" {
+				return
+			}
 			if s.AdditionalProperties.Has == nil || *s.AdditionalProperties.Has {
 				t.Errorf("%s takes additional properties", at)
 			}

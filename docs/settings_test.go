@@ -23,6 +23,7 @@ func minimum() map[string]string {
 	return map[string]string{
 		"DATABASE_URL": "postgres://localhost/orders", "AUTH_ISSUER": "issuer", "AUTH_AUDIENCE": "audience",
 		"AUTH_JWKS_URL": "http://localhost/jwks.json", "STRIPE_API_KEY": "sk_test",
+		"STRIPE_WEBHOOK_SECRET": "whsec_test",
 	}
 }
 

@@ -8,7 +8,7 @@
 GRANT SELECT, INSERT, UPDATE ON products, stock, orders, payments, refunds, unmatched_charges, reconcile_watermarks TO orders_app;
 GRANT SELECT, INSERT ON order_lines TO orders_app; -- the lines of an order never change
 GRANT SELECT, INSERT, UPDATE, DELETE ON idempotency_keys TO orders_app; -- DELETE: purge-idempotency-keys
-GRANT SELECT, INSERT, DELETE ON provider_events TO orders_app; -- DELETE: the same job
+GRANT SELECT, INSERT, UPDATE, DELETE ON provider_events TO orders_app; -- DELETE: the same job; UPDATE: its row locks
 
 -- River: jobs are inserted, worked and, when they are old, deleted; leaders come and go.
 GRANT SELECT, INSERT, UPDATE, DELETE ON river_job, river_leader, river_notification, river_queue TO orders_app;

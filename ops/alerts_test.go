@@ -121,6 +121,9 @@ var troubles = map[string]func(*world) *world{
 	"OrdersKeysReused": func(w *world) *world {
 		return w.with(requests, "code=idempotency_key_reused,operation=place-order", growing(0.1))
 	},
+	"OrdersProviderEventsRefused": func(w *world) *world {
+		return w.with(requests, "code=invalid_signature,operation=receive-provider-event", growing(10))
+	},
 	"OrdersPurgeFailing": func(w *world) *world {
 		return w.with("orders_idempotency_purge_failures_total", "", growing(0.1))
 	},

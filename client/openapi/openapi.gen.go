@@ -80,6 +80,7 @@ const (
 	ProblemCodeInvalidCursor            ProblemCode = "invalid_cursor"
 	ProblemCodeInvalidIdempotencyKey    ProblemCode = "invalid_idempotency_key"
 	ProblemCodeInvalidPrecondition      ProblemCode = "invalid_precondition"
+	ProblemCodeInvalidSignature         ProblemCode = "invalid_signature"
 	ProblemCodeMalformedRequest         ProblemCode = "malformed_request"
 	ProblemCodeMethodNotAllowed         ProblemCode = "method_not_allowed"
 	ProblemCodeOrderNotCancellable      ProblemCode = "order_not_cancellable"
@@ -127,6 +128,8 @@ func (e ProblemCode) Valid() bool {
 	case ProblemCodeInvalidIdempotencyKey:
 		return true
 	case ProblemCodeInvalidPrecondition:
+		return true
+	case ProblemCodeInvalidSignature:
 		return true
 	case ProblemCodeMalformedRequest:
 		return true

@@ -23,15 +23,14 @@ type demo struct {
 	story *story
 	parts *tail // what the parts log
 	*stack
-	provider *sandbox.Server
-	api      *boot.API
-	ops      *boot.Ops     // of this process: the API's
-	proxy    *lossy.Proxy  // to the API, for losing answers
-	db       *pgxpool.Pool // for holding rows and for counting; not the service's own
-	worker   *child
-	quiet    *client.Client // reads everything, and is not shown
-	killed   openapi.OrderID
-	told     []*step // the chapters so far
+	api    *boot.API
+	ops    *boot.Ops     // of this process: the API's
+	proxy  *lossy.Proxy  // to the API, for losing answers
+	db     *pgxpool.Pool // for holding rows and for counting; not the service's own
+	worker *child
+	quiet  *client.Client // reads everything, and is not shown
+	killed openapi.OrderID
+	told   []*step // the chapters so far
 }
 
 func newDemo(s *story) *demo {
@@ -55,7 +54,7 @@ func (d *demo) start(ctx context.Context) (err error) {
 	if err := d.startTelemetry(ctx); err != nil {
 		return err
 	}
-	if d.provider, err = d.startSandbox(ctx, "127.0.0.1:0", ""); err != nil {
+	if _, err = d.startSandbox(ctx, "127.0.0.1:0", ""); err != nil {
 		return err
 	}
 	if err := d.startDatabase(ctx, ""); err != nil {

@@ -31,13 +31,14 @@ const (
 // stack is the parts that run beside the worker. Each start function adds what it started; stop undoes them in
 // reverse.
 type stack struct {
-	env    map[string]string // what the parts are configured with
-	sealed bool              // env is everything; else the real environment comes before it
-	log    *slog.Logger
-	notes  io.Writer
-	tel    *telemetry.Telemetry // one for all parts of this process
-	ready  []func(context.Context) error
-	stops  []func(context.Context) error
+	env      map[string]string // what the parts are configured with
+	sealed   bool              // env is everything; else the real environment comes before it
+	log      *slog.Logger
+	notes    io.Writer
+	tel      *telemetry.Telemetry // one for all parts of this process
+	provider *sandbox.Server      // delivers its events to the API
+	ready    []func(context.Context) error
+	stops    []func(context.Context) error
 }
 
 func (s *stack) stop() error {
@@ -115,6 +116,7 @@ func (s *stack) startSandbox(ctx context.Context, addr, stateFile string) (*sand
 	s.env["STRIPE_BASE_URL"] = server.URL()
 	s.env["STRIPE_API_KEY"] = "sk_test_sandbox"
 	s.env["STRIPE_WEBHOOK_SECRET"] = sandbox.DefaultEventSecret
+	s.provider = server
 	return server, nil
 }
 
@@ -135,6 +137,7 @@ func (s *stack) startAPI(ctx context.Context) (*boot.API, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.provider.SetEventsURL(api.URL() + "/v1/provider-events")
 	s.stops = append(s.stops, api.Stop)
 	s.ready = append(s.ready, api.Ready)
 	return api, nil

@@ -126,7 +126,8 @@ type UnmatchedCharge struct {
 // UnmatchedCharges is the repository of unmatched charges. A row is added once and kept for good, as the explanation of
 // the refund.
 type UnmatchedCharges interface {
-	Add(ctx context.Context, c UnmatchedCharge, now time.Time) error
+	// Add notes a charge. It tells false where it had been noted before.
+	Add(ctx context.Context, c UnmatchedCharge, now time.Time) (bool, error)
 	// Open lists, at most limit, the oldest ones that have not been returned: every second charge, and those of unknown
 	// orders that were added before.
 	Open(ctx context.Context, before time.Time, limit int) ([]UnmatchedCharge, error)

@@ -42,9 +42,9 @@ func (s *Service) settleSucceeded(
 		if before.IntentID == intent.ID {
 			return nil, nil
 		}
-		return []finding{{FindingSecondCharge, intent.ID}}, tx.Unmatched().Add(ctx, UnmatchedCharge{
+		return s.noteUnmatched(ctx, tx, UnmatchedCharge{
 			Ref: OrderRef{before.Tenant, before.OrderID}, Intent: intent, Kind: FindingSecondCharge, KeyGeneration: 1,
-		}, tx.Now())
+		})
 	}
 	if p.Settled() {
 		found = append(found, finding{FindingLateCharge, intent.ID})

@@ -60,7 +60,7 @@ func (s *Service) settleOther(
 ) error {
 	request := intentRequest(payment)
 	request.IntentID = intentID
-	intent, err := s.provider.RetrieveIntent(asked, request)
+	intent, err := s.retrieveHinted(ctx, asked, request)
 	if err != nil || intent.Status != IntentSucceeded {
 		return err
 	}
@@ -71,23 +71,45 @@ func (s *Service) settleOther(
 func (s *Service) settleUnknown(ctx context.Context, ref OrderRef, intentID string, done Completion) error {
 	asked, cancel := context.WithTimeout(ctx, s.settings.ProviderTimeout)
 	defer cancel()
-	intent, err := s.provider.RetrieveIntent(asked, IntentRequest{Ref: ref, IntentID: intentID})
+	intent, err := s.retrieveHinted(ctx, asked, IntentRequest{Ref: ref, IntentID: intentID})
 	if err != nil {
 		return err
 	}
-	err = s.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+	var found []finding
+	err = s.store.InTx(ctx, func(ctx context.Context, tx Tx) (err error) {
+		found = nil
 		if intent.Status == IntentSucceeded {
-			c := UnmatchedCharge{Ref: ref, Intent: intent, Kind: FindingUnknownCharge, KeyGeneration: 1}
-			if err := tx.Unmatched().Add(ctx, c, tx.Now()); err != nil {
-				return err
-			}
+			found, err = s.noteUnmatched(ctx, tx, UnmatchedCharge{
+				Ref: ref, Intent: intent, Kind: FindingUnknownCharge, KeyGeneration: 1,
+			})
+		}
+		if err != nil {
+			return err
 		}
 		return done(ctx, tx)
 	})
-	if err == nil && intent.Status == IntentSucceeded {
-		s.monitor.Finding(ctx, FindingUnknownCharge, ref, intentID)
+	if err == nil {
+		s.report(ctx, ref, found)
 	}
 	return err
+}
+
+// noteUnmatched notes a charge that no payment accounts for. It is found once, however often it is met.
+func (s *Service) noteUnmatched(ctx context.Context, tx Tx, c UnmatchedCharge) ([]finding, error) {
+	fresh, err := tx.Unmatched().Add(ctx, c, tx.Now())
+	if err != nil || !fresh {
+		return nil, err
+	}
+	return []finding{{c.Kind, c.Intent.ID}}, nil
+}
+
+// retrieveHinted retrieves the intent that a hint names. A hint that names another order's intent is reported.
+func (s *Service) retrieveHinted(ctx, asked context.Context, r IntentRequest) (Intent, error) {
+	intent, err := s.provider.RetrieveIntent(asked, r)
+	if errors.Is(err, ErrMismatch) {
+		s.monitor.Finding(ctx, FindingMismatch, r.Ref, r.IntentID)
+	}
+	return intent, err
 }
 
 // paymentNow reads a payment in a transaction of its own.

@@ -9,13 +9,14 @@ const (
 	ModeKey     RetryMode = "key"     // the caller sends a client key; a retry gets the stored result
 	ModeNatural RetryMode = "natural" // sets a state: doing it twice is doing it once, guarded by a version
 	ModeVersion RetryMode = "version" // the caller's version admits it once
+	ModeEvent   RetryMode = "event"   // the id of the provider's event admits it once
 )
 
 // UseCase is what the code knows of an operation beside its handler. docs/usecases and api/openapi.yaml say the same,
 // and a test compares the three.
 type UseCase struct {
 	Operation string    // the OpenAPI operationId, the record's file name, the scope of client keys
-	Scope     string    // what the access token must carry
+	Scope     string    // what the access token must carry; empty: a signature over the body takes the token's place
 	Mode      RetryMode // how a retry is survived
 	Versioned bool      // whether the caller must send a version
 	Staff     bool      // whether the scope is enough for any order of the tenant
@@ -36,6 +37,8 @@ var (
 	UseCasePutProduct    = UseCase{Operation: "put-product", Scope: ScopeCatalogWrite, Mode: ModeNatural, Versioned: true}
 	UseCaseGetStock      = UseCase{Operation: "get-stock", Scope: ScopeCatalogRead, Mode: ModeSafe}
 	UseCaseAdjustStock   = UseCase{Operation: "adjust-stock", Scope: ScopeCatalogWrite, Mode: ModeKey}
+
+	UseCaseReceiveProviderEvent = UseCase{Operation: "receive-provider-event", Mode: ModeEvent}
 )
 
 // UseCases lists every use case that callers can reach.
@@ -43,6 +46,6 @@ func UseCases() []UseCase {
 	return []UseCase{
 		UseCasePlaceOrder, UseCaseGetOrder, UseCaseListOrders, UseCaseGetPayment, UseCaseChangeAddress,
 		UseCaseCancelOrder, UseCaseShipOrder, UseCaseRefundOrder, UseCaseListProducts, UseCaseGetProduct,
-		UseCasePutProduct, UseCaseGetStock, UseCaseAdjustStock,
+		UseCasePutProduct, UseCaseGetStock, UseCaseAdjustStock, UseCaseReceiveProviderEvent,
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"example.com/orders/internal/infra/config"
 	"example.com/orders/internal/infra/outbox"
 	"example.com/orders/internal/infra/postgres"
+	"example.com/orders/internal/infra/stripegateway"
 	"example.com/orders/internal/infra/telemetry"
 )
 
@@ -69,7 +70,8 @@ func (a *API) start(ctx context.Context, c config.API, t *telemetry.Telemetry, l
 	if err != nil {
 		return fmt.Errorf("AUTH_JWKS_URL: %w", err)
 	}
-	handler, err := httpapi.New(service, auth, t.Metrics, log)
+	events := stripegateway.NewEventParser(c.EventTolerance, c.EventSecrets...)
+	handler, err := httpapi.New(service, auth, events, t.Metrics, log)
 	if err != nil {
 		return err
 	}

@@ -174,7 +174,7 @@ func startPanicking(t *testing.T, s *testkit.Service, times int32) *testkit.Serv
 		Issuer: c.AuthIssuer, Audience: c.AuthAudience, JWKSURL: c.AuthJWKSURL,
 	})
 	require.NoError(t, err)
-	handler, err := httpapi.New(service, auth, tel.Metrics, testkit.Log())
+	handler, err := httpapi.New(service, auth, nil, tel.Metrics, testkit.Log())
 	require.NoError(t, err)
 	server := httptest.NewServer(otelhttp.NewHandler(handler, "api", otelhttp.WithTracerProvider(tel.Traces)))
 	t.Cleanup(server.Close)

@@ -21,7 +21,7 @@ func startBroken(t *testing.T, s *testkit.Service, log *journal) *testkit.Servic
 	})
 	require.NoError(t, err)
 	part := s.Metrics["api"]
-	handler, err := httpapi.New(nil, auth, part.Metrics, telemetry.NewLog(log, "orders-test"))
+	handler, err := httpapi.New(nil, auth, nil, part.Metrics, telemetry.NewLog(log, "orders-test"))
 	require.NoError(t, err)
 	server := httptest.NewServer(otelhttp.NewHandler(handler, "api", otelhttp.WithTracerProvider(part.Traces)))
 	t.Cleanup(server.Close)

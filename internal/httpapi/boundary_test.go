@@ -60,7 +60,7 @@ func startWith(t testing.TB, auth httpapi.Authenticator) boundary {
 	t.Helper()
 	b := boundary{t: t, log: new(bytes.Buffer)}
 	service := app.New(nil, nil, nil, app.Settings{}, nil)
-	handler, err := httpapi.New(service, auth, nobodyWatches{}, slog.New(slog.NewJSONHandler(b.log, nil)))
+	handler, err := httpapi.New(service, auth, signatures{}, nobodyWatches{}, slog.New(slog.NewJSONHandler(b.log, nil)))
 	require.NoError(t, err)
 	traced := otelhttp.NewHandler(handler, "api", otelhttp.WithTracerProvider(sdktrace.NewTracerProvider()))
 	server := httptest.NewServer(traced)

@@ -19,6 +19,7 @@ const (
 	codeKeyInvalid           domain.Code = "invalid_idempotency_key"
 	codePreconditionRequired domain.Code = "precondition_required"
 	codeInvalidPrecondition  domain.Code = "invalid_precondition"
+	codeInvalidSignature     domain.Code = "invalid_signature"
 	codeInternal             domain.Code = "internal_error"
 )
 
@@ -34,7 +35,9 @@ var (
 	errPreconditionRequired = domain.Refuse(codePreconditionRequired,
 		"This operation needs an If-Match header with the ETag that you read.")
 	errInvalidPrecondition = domain.Refuse(codeInvalidPrecondition, "The precondition is not a list of entity tags.")
-	errInternal            = domain.Refuse(codeInternal, "Something went wrong on our side.")
+	errInvalidSignature    = domain.Refuse(codeInvalidSignature,
+		"The event is not signed by the provider, or was signed too long ago.")
+	errInternal = domain.Refuse(codeInternal, "Something went wrong on our side.")
 )
 
 func malformed(detail string) error { return domain.Refuse(codeMalformed, detail) }
@@ -56,6 +59,7 @@ func kinds() []kind {
 		{codeKeyRequired, http.StatusBadRequest, "Idempotency key required", 0},
 		{codeKeyInvalid, http.StatusBadRequest, "Invalid idempotency key", 0},
 		{codeInvalidPrecondition, http.StatusBadRequest, "Invalid precondition", 0},
+		{codeInvalidSignature, http.StatusBadRequest, "Invalid signature", 0},
 		{codeUnauthenticated, http.StatusUnauthorized, "Not authenticated", 0},
 		{app.CodeForbidden, http.StatusForbidden, "Forbidden", 0},
 		{app.CodeOrderNotFound, http.StatusNotFound, "Order not found", 0},

@@ -16,6 +16,7 @@ type operation struct {
 	id         string
 	useCase    string // the id, or for a HEAD that of its GET
 	scope      string
+	signed     bool // a signature over the body takes the place of token and scope
 	keyed      bool // Idempotency-Key is required
 	versioned  bool // If-Match is required
 	parameters openapi3.Parameters
@@ -54,7 +55,10 @@ func newOperation(o *openapi3.Operation, shared openapi3.Parameters) (operation,
 	if o.Security == nil || len(*o.Security) != 1 {
 		return op, fmt.Errorf("operation %s: want one security requirement", o.OperationID)
 	}
-	for _, scopes := range (*o.Security)[0] {
+	for scheme, scopes := range (*o.Security)[0] {
+		if op.signed = scheme == schemeSignature; op.signed {
+			break
+		}
 		if len(scopes) != 1 {
 			return op, fmt.Errorf("operation %s: want one scope", o.OperationID)
 		}

@@ -27,8 +27,11 @@ type server struct{ app *app.Service }
 //
 //	trace and recover → route → authenticate → scope → headers → path and query → body → generated mapping → use case
 //
-// so that 401 and 403 come before any look at parameters or body.
-func New(service *app.Service, auth Authenticator, o Observer, log *slog.Logger) (http.Handler, error) {
+// so that 401 and 403 come before any look at parameters or body. An event of the provider has neither token nor
+// parameters: its signature over the body is verified instead, and that is all that is looked at.
+func New(
+	service *app.Service, auth Authenticator, events app.EventParser, o Observer, log *slog.Logger,
+) (http.Handler, error) {
 	operations, err := loadOperations()
 	if err != nil {
 		return nil, fmt.Errorf("read contract: %w", err)
@@ -47,11 +50,12 @@ func New(service *app.Service, auth Authenticator, o Observer, log *slog.Logger)
 		// Middlewares of an inline router run once the route is known.
 		BaseRouter: router.With(
 			p.middleware(operations.find),
-			p.middleware(authenticate(auth)),
-			p.middleware(requireScope),
-			p.middleware(checkHeaders),
-			p.middleware(checkParameters),
-			p.middleware(strictBody),
+			p.middleware(verifySignature(events)),
+			p.middleware(unlessSigned(authenticate(auth))),
+			p.middleware(unlessSigned(requireScope)),
+			p.middleware(unlessSigned(checkHeaders)),
+			p.middleware(unlessSigned(checkParameters)),
+			p.middleware(unlessSigned(strictBody)),
 		),
 		ErrorHandlerFunc: p.write,
 	})

@@ -18,7 +18,7 @@ func (s *Service) At(url string) *Service {
 func (s *Service) Another(t testing.TB, env ...string) *Service {
 	t.Helper()
 	other := s.beside(env)
-	other.StartAPI(t)
+	other.startAPI(t)
 	t.Cleanup(func() { other.StopAPI(t) })
 	return other
 }

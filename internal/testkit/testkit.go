@@ -21,6 +21,9 @@ import (
 	"example.com/orders/migrations"
 )
 
+// EventsPath is where the API receives the events of the payment provider.
+const EventsPath = "/v1/provider-events"
+
 const (
 	issuer   = "http://sandbox.test"
 	audience = "orders-api"
@@ -94,8 +97,14 @@ func Sandbox(t testing.TB) *sandbox.Server {
 	return server
 }
 
-// StartAPI starts the API; Start has done so already.
+// StartAPI starts the API; Start has done so already. The sandbox delivers its events there from now on.
 func (s *Service) StartAPI(t testing.TB) {
+	t.Helper()
+	s.startAPI(t)
+	s.Sandbox.SetEventsURL(s.URL + EventsPath)
+}
+
+func (s *Service) startAPI(t testing.TB) {
 	t.Helper()
 	c, err := config.LoadAPI(s.lookup)
 	require.NoError(t, err)

@@ -86,6 +86,7 @@ const (
 	ProblemCodeInvalidCursor            ProblemCode = "invalid_cursor"
 	ProblemCodeInvalidIdempotencyKey    ProblemCode = "invalid_idempotency_key"
 	ProblemCodeInvalidPrecondition      ProblemCode = "invalid_precondition"
+	ProblemCodeInvalidSignature         ProblemCode = "invalid_signature"
 	ProblemCodeMalformedRequest         ProblemCode = "malformed_request"
 	ProblemCodeMethodNotAllowed         ProblemCode = "method_not_allowed"
 	ProblemCodeOrderNotCancellable      ProblemCode = "order_not_cancellable"
@@ -133,6 +134,8 @@ func (e ProblemCode) Valid() bool {
 	case ProblemCodeInvalidIdempotencyKey:
 		return true
 	case ProblemCodeInvalidPrecondition:
+		return true
+	case ProblemCodeInvalidSignature:
 		return true
 	case ProblemCodeMalformedRequest:
 		return true
@@ -535,6 +538,17 @@ type ProductName = string
 // ProductStatus defines model for ProductStatus.
 type ProductStatus string
 
+// ProviderEvent An event as the payment provider writes it (https://docs.stripe.com/api/events/object). Its members are the
+// provider's, so any are taken, and the body as a whole is bounded. The service reads its id, its type and the ids
+// that its object names.
+type ProviderEvent = json.RawMessage
+
+// ProviderEventReceipt defines model for ProviderEventReceipt.
+type ProviderEventReceipt struct {
+	// Received Always true.
+	Received bool `json:"received"`
+}
+
 // PutProductRequest defines model for PutProductRequest.
 type PutProductRequest struct {
 	// Active Whether it can be ordered.
@@ -873,6 +887,9 @@ type PutProductJSONRequestBody = PutProductRequest
 // AdjustStockJSONRequestBody defines body for AdjustStock for application/json ContentType.
 type AdjustStockJSONRequestBody = AdjustStockRequest
 
+// ReceiveProviderEventJSONRequestBody defines body for ReceiveProviderEvent for application/json ContentType.
+type ReceiveProviderEventJSONRequestBody = ProviderEvent
+
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
 	// ListOrders List orders
@@ -923,6 +940,9 @@ type ServerInterface interface {
 	// AdjustStock Adjust a product's stock
 	// (POST /v1/products/{sku}/stock-adjustments)
 	AdjustStock(w http.ResponseWriter, r *http.Request, sku SKU, params AdjustStockParams)
+	// ReceiveProviderEvent Receive an event of the payment provider
+	// (POST /v1/provider-events)
+	ReceiveProviderEvent(w http.ResponseWriter, r *http.Request)
 }
 
 // Unimplemented server implementation that returns http.StatusNotImplemented for each endpoint.
@@ -1022,6 +1042,12 @@ func (_ Unimplemented) GetStock(w http.ResponseWriter, r *http.Request, sku SKU)
 // AdjustStock Adjust a product's stock
 // (POST /v1/products/{sku}/stock-adjustments)
 func (_ Unimplemented) AdjustStock(w http.ResponseWriter, r *http.Request, sku SKU, params AdjustStockParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ReceiveProviderEvent Receive an event of the payment provider
+// (POST /v1/provider-events)
+func (_ Unimplemented) ReceiveProviderEvent(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -1885,6 +1911,20 @@ func (siw *ServerInterfaceWrapper) AdjustStock(w http.ResponseWriter, r *http.Re
 	handler.ServeHTTP(w, r)
 }
 
+// ReceiveProviderEvent operation middleware
+func (siw *ServerInterfaceWrapper) ReceiveProviderEvent(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ReceiveProviderEvent(w, r)
+	}))
+
+	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
+		handler = siw.HandlerMiddlewares[i](handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 type UnescapedCookieParamError struct {
 	ParamName string
 	Err       error
@@ -2045,6 +2085,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/v1/products/{sku}/stock-adjustments", wrapper.AdjustStock)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/provider-events", wrapper.ReceiveProviderEvent)
 	})
 
 	return r
@@ -4569,6 +4612,105 @@ func (response AdjustStock503ApplicationProblemPlusJSONResponse) VisitAdjustStoc
 	return err
 }
 
+type ReceiveProviderEventRequestObject struct {
+	Body *ReceiveProviderEventJSONRequestBody
+}
+
+type ReceiveProviderEventResponseObject interface {
+	VisitReceiveProviderEventResponse(w http.ResponseWriter) error
+}
+
+type ReceiveProviderEvent200JSONResponse ProviderEventReceipt
+
+func (response ReceiveProviderEvent200JSONResponse) VisitReceiveProviderEventResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReceiveProviderEvent400ApplicationProblemPlusJSONResponse Problem
+
+func (response ReceiveProviderEvent400ApplicationProblemPlusJSONResponse) VisitReceiveProviderEventResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReceiveProviderEvent413ApplicationProblemPlusJSONResponse Problem
+
+func (response ReceiveProviderEvent413ApplicationProblemPlusJSONResponse) VisitReceiveProviderEventResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(413)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReceiveProviderEvent415ApplicationProblemPlusJSONResponse struct {
+	UnsupportedMediaTypeApplicationProblemPlusJSONResponse
+}
+
+func (response ReceiveProviderEvent415ApplicationProblemPlusJSONResponse) VisitReceiveProviderEventResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(415)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReceiveProviderEvent500ApplicationProblemPlusJSONResponse struct {
+	InternalErrorApplicationProblemPlusJSONResponse
+}
+
+func (response ReceiveProviderEvent500ApplicationProblemPlusJSONResponse) VisitReceiveProviderEventResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(500)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReceiveProviderEvent503ApplicationProblemPlusJSONResponse struct {
+	WriteUnavailableApplicationProblemPlusJSONResponse
+}
+
+func (response ReceiveProviderEvent503ApplicationProblemPlusJSONResponse) VisitReceiveProviderEventResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
+	w.WriteHeader(503)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 // StrictServerInterface represents all server handlers.
 type StrictServerInterface interface {
 	// ListOrders List orders
@@ -4619,6 +4761,9 @@ type StrictServerInterface interface {
 	// AdjustStock Adjust a product's stock
 	// (POST /v1/products/{sku}/stock-adjustments)
 	AdjustStock(ctx context.Context, request AdjustStockRequestObject) (AdjustStockResponseObject, error)
+	// ReceiveProviderEvent Receive an event of the payment provider
+	// (POST /v1/provider-events)
+	ReceiveProviderEvent(ctx context.Context, request ReceiveProviderEventRequestObject) (ReceiveProviderEventResponseObject, error)
 }
 
 type StrictHandlerFunc func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error)
@@ -5140,186 +5285,232 @@ func (sh *strictHandler) AdjustStock(w http.ResponseWriter, r *http.Request, sku
 	}
 }
 
+// ReceiveProviderEvent operation middleware
+func (sh *strictHandler) ReceiveProviderEvent(w http.ResponseWriter, r *http.Request) {
+	var request ReceiveProviderEventRequestObject
+
+	var body ReceiveProviderEventJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ReceiveProviderEvent(ctx, request.(ReceiveProviderEventRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ReceiveProviderEvent")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ReceiveProviderEventResponseObject); ok {
+		if err := validResponse.VisitReceiveProviderEventResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // Base64 encoded, compressed with deflate, json marshaled OpenAPI spec.
 // Stored as a slice of fixed-width chunks rather than one concatenated
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"7L3bdhs31if+Kvjq+9ZK4n+RIilKsuj1v1Acu6OO7bgluT2dUJ8IVoFktYpApYASzfbSrLmdR5g3mFnz",
-	"CnPXbzJPMgsbh0KdeDJlOWn3Rdoq1gHYAPZ5//ZHL2DzhFFCBfcGHz3yAc+TmMC/z8IwJRz+ybP5HKdL",
-	"b+CdUSZmJEWTGAvP9+5wnBF5RxAJ+fOr6J//c0o83wtYRgU88f0Lz/fiiJKuN/D+kuEIhQTFGH2PhSCo",
-	"29O/9ryB9zLGAh16vkfxnHgD7xf2z/+NXv/z/8QxST3fSxgXOL4JWCh/7Hd6He/+3vfOwr9nXFwKFtwW",
-	"x3o1SwlB45TdEooYRWJGEJ+ReOIOPCSxwN6gdeh7KcGcUTnkmkfkl55jGpC4+JH3kZghjPSzzovt235O",
-	"Q5KSEN61SBmdIh79gzgvjLGIGL0gAYkSUXy7voGEBVqbizdYeAOv1+kdt7rdVu/0qtcddA4H3ZN27xfP",
-	"96LQG3id7ikmx7jTOnoadFon4y5pnYaHQetwcoiPxt3JcdCXS8AFFhn3BvnLYYDnlGeTSRREhNZR+JLF",
-	"IWJZcSeo5YmcJ284POp7IRE4imFpSEpQxBFlAhHKsukMsQm6OLt40ep0uiiiCJ5py2lQLuSgvIF3cNc9",
-	"YJKc3Blyv3PqeyISMWl4sXmZ53sixQG5AcL0x5PT3uTw6ORkfNgP8TE+DMhp7zTskA7pnxwey7uXiXzn",
-	"TIiEDw70l9v6jLQDNj9IUjaOyZwf1ExX0u8nsjynb1M2rZ6kqxlBkyjlAsmDME+EHDUXURyjNKM0otM6",
-	"qoZknjBBaLC8uSXLm4jeJObtLnnTJcJTHFG0kNsTdjGeE3RLlghPBEnhkojmRBLngoh02TqT13ehd2kW",
-	"+osRh6/VzOnh1mAFcfRiXJDfsiglYXEp3jA51g3InZrHHVpfEhoiTNF5fm/rJ7JEM4JDkspd3UWCod7R",
-	"EbqLeDSOCTq7fH5+joIZTnEg5HQ2ononp/oZRc7QDKGd0X02GttvSgL/nBAK3K4sMxBLJD+Fn6qMDNif",
-	"N6BZHPtekBIs6lhbZ9B9Ouj020fdrZmblC/cG/z60QiWS0KDGfZRt9NBckv+lmEqQIL1fI/fZnJjvziT",
-	"nMjzvYxG4iZJowDGjOdSsnmD7unpqe8FWZpKWngD78W7C+/+/tr3+CxK5kTeo2Yk/04iOr3BuUB9LHHp",
-	"MHq5JHLtmcCxO7HD09On1Yn5XpaETQvT6wz63Xanc/KL2gZynV9FXFQZXoy5QAmGOdttEAkyV8vzEIv/",
-	"EBN2BiNXHCY0+OjNML+Zs5R4gwmOOZErNY+EN+h1fI+SD+ImyFLOUrUx7i2p3jDxkmW0ypR4FsxqTo1a",
-	"ULh+Q5m4mcDDDSzkYEsy9Tv9WmlaHMyD8ZfyrCyRatWjtzEOSrrRl7ODYOiZCNicvKO3lC1o9TxgyhdK",
-	"SEiBHLD5PBJogTmKGa/Tqph6302mX1hUqaRIoVOC5niJZviOoDEhFOEkiSMStpWcr2oEm0ifo85hUebr",
-	"gRhNy4zm4fZFaeKSuG/xUvHZgsY8w+mUhD7CNESMEiQIRtPojlA0xqADWpqa5VvPCtSu3GbPpGSS0VAp",
-	"GqtFhrlXccDqmJqeckYz7rc6uNttnQRHR62nkw5pHffHnaCLT8IeOfUcy+ZnSlCCg1uidplgKXU3OM+C",
-	"gBA5bBBk1csruWK/OzjstLvdp0oMwOG8WrArgsuq74LpUXDY+gQXtnpxqq74XiGnFR+GDXEzJ2LGJHmS",
-	"+U2A0/DmLuLyE58giS8yAoL4//63//HP/y7++b/QycZyt9NRvOBtSgJGw0gZew16qMB1an/iPNqshIJO",
-	"j6dIzLBAS5ZJozSUCr7UTiet11gEM62Wtj9JXBxYFceRG72njn6K7kjKI0Y/l1paTyBFdRZmQYlJnKFE",
-	"X3bZQSCiO+INRJoRv0lT3FAPrOzOfCRVxegMNCLFmKX6gMZkFtEQRaJeS6od6Ots6qOxvLdukL2jTvMg",
-	"X7/7k3OEyqqM+orWZLolRcYLXnT/erHsLF7/8ELv8kysJrkPE2WZQJHgSI7ggdZAjuYCWOvPlFwRXJW+",
-	"8CLJgZhli6vlQzMHX8Ff83HU6jBnQUASUdRiHkYKbC/FrARICA2l9S7ncjmLkuoGTgMSF227NI2kJej9",
-	"8OMrffRvJe+l2XwM1//8Q6fbP+50Op3Di3f2zQkJ60xIxNVv/3pGZJWUmhTF2R12rjpPB53eoNP5ZRNy",
-	"P6Y0dFULNZdPtssK04e9VPVWvqOS4zCKZpgWjhujN3Bp0D89qePcf8VxFMIGe4mjuCy1z9AkInFoVOE7",
-	"eXONDL+zL7mZqLeUlHcptggXhfdIOU3SlKXaPlavSqWW7/kefNcbqK150DmwO9D35oRzYOXePOMCjYny",
-	"QnU7sADXW/qbmob3kCK9Si9YCqVXPGd0EkdVGSP3GmlQorRKchOYZx36X0hNScAsOcvSgCj3qQ/G01Iq",
-	"U6kxrgRDkVDmBScgpXOTipKF/PgDaFdln6sd5wxzPbKHXY0y8UC8KmVSRYvimC1UQIUHaZQodgxjVeo4",
-	"V3qpKA0edrj6ojfw/vTiykc/vjj7AYwWoyMrbYAHMzIHKT7HH14ROhUzb3Dc9715RM2fh3ZSXKRGYD3H",
-	"wYw8Z1SkLK6OEH7lYDPfEpLAALVZPmGp8mQHWHIztehwnjC/dR3so/NJ6w2jROnYIzQmE6nHZTyiUxSJ",
-	"4hyTNLrDgviIslYgP77jXLt1c31xhaf1q8AFxJ6kgaDdDWYZvuFGXW+jnxP8W0aeyV2tdhVXMyR3JF2a",
-	"I1B6vji9oTc+/PPtL//l/PjNYuhtPLfj8jomWAiSytH/59D79d/+vfVfrz92/eP+/dD7D69u6tYBLy5I",
-	"EuOl4tNFQrxNCSdUoMWMULW0EVfOEMFSEjr+GEwRwWkckbQc2Sh6TvKJy9l5DdMrrly/MDv5XP2MXrFA",
-	"qzXlebwHx1zhLEXcR5gjjBIsZmqJIo44Se+i8hJt7x1sXsMJS+cgibM0aqVkQqS0lnRwZt87Olq/c8E7",
-	"BUGo6nThMpqxBZpjukQcjD2pXiNhIl2FGXY3GnFExWFPjTSaZ3NvcHgshd48ourPfJgRFWRK0tI4i5G9",
-	"0gIBW1gRkRohRuOlYik4XuAl7EPaRjvMdW9ze//+/VkmhyGiAAtSz0iCmeSGmg9cvHyOjk+OOsUN9j3B",
-	"KUlRSnA8//+HyvDgmzOD8n45ru6Xe3mEUjwnwsif+p0jBzxyTNaRYV5gcis+7aOMahHaRueg4TDNBsGB",
-	"KMWW1npYlgLLGEUU9BPz1uL0X//w4uhv79/1/nZ1BpqAN/B+y0i6zJVkCMI2MYujbm/9cXkOJs75RIod",
-	"kDo1c2dIGUI+Gj0Z+Wgxi4KZYXhy9yFQkYxchmmTFDgOEviW8DZ6I/k+EmxKIOvDCjsl54qzfmLmqrSC",
-	"fLIF4dg06W6nt4l4CyNxPmmeLwmlblbrCPMRSxFGccQF7AE8BeejIopcZxDsc/nq5nk7Qr4s9YIf/3z3",
-	"y49//Xv4A/sHbPUmWuyBDE6s+SeyrOGXEBJmE6W4sgVFcyytwVyjkaeeCh8u6FkgjN69O/9hsD5e7QO9",
-	"dIBbGh/+kAZsnmApQsdLQeC18h9tdKl1ZK1PF2Wotink+7SGkUru2h7SAnGPJp3gGIdPWyfBUa/VnxyR",
-	"Fn6KT1u94GTSwUfh6aTbbSR4MSy/KwvqFkT2r/+mtJHe0dF9gzLSuEk/eW++jrjUK+EZ51zL+UKgTuty",
-	"A9TvPW2j9wTfDim8kcKmVm8pUbiitK3bvBsRccPNvJKHKXLxnF4zFodm7m2kFCEgkXwB4b6rwEccHXb6",
-	"1uGI0ZiFy/ZuM98XC3ulPKnlif5oBD74eUGNmxKYLEdYoDnjot0gTJRv1h1USCY4i3XkuVkn6G6gEoAz",
-	"7vyH+pUBwV6k54YKJcxDaqr5NKx7ctXu+o+UTLyB9+8Hed7igfqVH0julY/5Ekznl1Fcqxf8LMWf0ktQ",
-	"pE0BaWyTJiJrS3zTsThDcJ3/GwxKu8n1jsepYqYcxwR9O1L+8dF3cABAhIsZ4yS/lzKxpxkURqxcaj+9",
-	"q98GesjFjZD7PmvWWrn9d1vmy5/ePWchUUpgSnjCKFcZq9+zcHnF2CucTrXjB6QcOBWTJI6UNWWcGv/f",
-	"37kyrTamh3xKfbZKA8lZJL+J5celkMUUHffRT9H3kiwfWvqjrYCF4Eb25AM3grEbeMK7vve9lywdR2FI",
-	"6OcevIB81xgHt9oaDlhizXyrFDZMZGJHLefwI8FhYR4lzYTDdv7Ti6st3qZzY4pvUoq6VM9AgQ+J1my0",
-	"/81xTYGHp+U4gOoope8/KDiLHIfKqmfgHiCtHO85lWoCjl+kKUt3oECkn78Bx68lw7myOHZ4YZ3n2dgv",
-	"buDUfqqSlbTlB8tJPOa9mqV8wps1p6l59zuKHct17bud7fH+/ftW2epdtdplI1mue81Qs9KAnIHe4SjG",
-	"45hsMUgnR3fd+BxHSsPQRLq8AX0cBlXZr5+L85wh0FIMnzGuKvSGiZk0VhaY2+SljY+KPibPzabG8QXB",
-	"4RbTcksgovzM1c3R3HpQCRDJye6BPtbFUYi6KO235HLWNxSNiH0wBE3Qn8iShBfKXvvs1PQ9ylq3ytJd",
-	"+aib4r2XNXBFO2Xoz5c/v2n2l/gIa5dKZbnkBtdp2nNlv8mrY9y0s+c4lno7CW+0jawCWtVla85QNyta",
-	"uqWyqDqk9nV1d1zdxqW1C++eqSFV35JqChjhn3fx1x/0t3hKHmsnPDjXhCxbcNlajy5VGUBZugu31HlQ",
-	"Dvn+cNJmY6o4RHh0lvKlsX73sKGcAXzi8W86ycAnM07Cz21HSjYIWpvOaQNlFuuSUT2ZNnqNbwnCkCwh",
-	"H4B74C/llG7S9SrMDmYo5/saEgzeMAFJCJ9/2inLBEEhI2rpIfUeNonKfCip8jZTYpUSr25q0N/Va8EI",
-	"wnrGkgxvmHjNwmgS1Zk/713/qdyCKrFKSHXbukUfx2iumJs7sArKRGtinl/JLIpf2xenqCmTgcMf2dDh",
-	"EmKHgiFOyBZ2c1PW+A400trJWgrVfnJvLNXJDNcDaqOa9Ks8vYqvYJX1ed/XucN1h221/+3g+Ec39mlc",
-	"VF0Fn2v8b5hAlC2eFRMOPo8z4kKy0i9i0YCpNywZ/FZasBoH1GOMHVy5JdZj9bjH8Xq9ozxLEpYKEr4m",
-	"YYSvIMr0OO55SY6R+zX5lVHDMmf5wG/mcuQ3ECCTc3qfRoLsdj5dlpzlhYGrhVaxjnAvzHhkT95oIOlS",
-	"9rkBD3aM20lKSBuNSpV4o4EbcK0vZGwjhZIxpLdk6asYfykTgFHyTF3CRkL4qn5JMSAwlR+eBfmVCsvr",
-	"nNZlVBQcGhfj21SaAyKSr9Olv3X5eljXSaApg+QaiNhLKkMCN8TvMF2iJI2okJsKCfJBpxrLfTuOMQVE",
-	"jMT5nMnZL0WiO6uyF/5zOPzQ6bSGww/dl8Phh5OX8p+nL6+fOL/0OvaXs8518yM16Q9O2UDFv03R+eXP",
-	"6LB7fNzqIhwnM9zqIbkQ7VLKYGH8veL4z1q/XH/s3dd+WpcoFJM5HpkcumC/TIwX80QsbQKqPAXy8I25",
-	"toHKE9hoyLXfV0HXL4okhbKQ0sgecWD3blD6V0U4s6d8ddKKY8/3+rV9GRv/nQTCK0ITOZ6QlXyjeLY1",
-	"OlF556hKFsEQDrWPgYEbAuEFXqrkZkqmWER3pI1+ISlTdZgTaTHrZLaKQwGEoJsrctwv5YrI/zn5Ii17",
-	"qZw2khfErUmSSGyERt5dpr6afB1dFSySxgXYha47j69hKLHN095KKCyBt+tkdJ1OA1LTojA9QzSLY7SY",
-	"RTHJNTq5VPK60jxU8kRJKBQwolZP8yqaEy7wPCmuXI3/AGQ71EKgKb4jPiLAwhY6Gx0rka91CRWmMjXZ",
-	"ziZzU12d7dNwBi2yVmFK12uWwim13GJb7Ey1ZidlMTkpr+jZLn3IJQhkSNlkng2ooqsHPzrJOaqQ8AvS",
-	"GJ7bMr8GlaHf655YRSGfiEIIcCZyuKKORCkOh/WKw8uIxKGNgW+zabQMK5+XSBqRWUzgTCgUOpVvCyUA",
-	"eM5LZ6Fa3uMOHbf+cS3/02md3lx/7PjHDdPQNYG1aVpYzFSym7aHvh2VKwd1ZhnUsoFabpLlTWSApQ6C",
-	"QDlftjIYW4W4DXUIS2JSxyfWZVa6h0SRwfe0kDYDqTsgrxlVscctWPcZRapMVdJzHlGWogxk8reBPMff",
-	"QQURMrWrz3TqLUaTFAeQSqVcXpFQJTvH/dZYMnclQAs7fH09bHE35qXjzbL8tNc7PDzpdQ6Pnx71T06O",
-	"i3K9VqAHzvlcxbjsOS4viB6X86a6tShJ3Jp9s/QlySGvfcHSkD/TMqhejUZvC7ZU3a7aXa22derbSxir",
-	"LqykpXvvfbGq/UFkky5xt1gTG8ioVxElcNLxh3P1kJEk5k9LOJymeGkKz01t+8pET3NfQ7H6qmeNmb6b",
-	"xHWq0Vc9ozhHqSR945VZKdbVUphx1MzfIaNf3FWFjVIYW+2Js6u4HQe8MiLCeIkUmAYGRZBxKzoCLHDM",
-	"phmpU3MTwO+qujSMwbpBfvIbeeu9i76w+rG/mPsM/MmGycZlCIcN9kVpgVXOszYpnVJ9570rF2g3S+eh",
-	"6VI7SfvRFRPaeiaWKW3OnS41NECVQZV5ksG9Wbnj5D2VYwsv1S9onO6m5kj1jGnHqrT19XHJqy5KouWh",
-	"xcODM9KVHNFwQmeajeS+tCMlVKo0vxrovhxuJMc5vi4aQsdrFE3zCYM6sa3eqLhfRHWqphP8VL9MIHTD",
-	"lU/Yh39qng+s1omH/tGW/yHkaM2uWSsS32pesAVvyuGyPpr3jRmLCaZKr9IlX59QilUC3iorxrbMkqMR",
-	"FBePdK0nQfI5qCbTviQNaw5QrIxWLK1q8XHZ07Ta8jLVaO5w/ZxA9QS3QI5b0Dy3dDbaWzn61Wbb3UVw",
-	"3OgDFsaxUtYVh4QLBZMNxVmbyC+FGFaRXDWia7NzqWmcn8x9nDWnZM+eOGvoWQLmpNng6LmjrFBypHHI",
-	"IGCpQEctEumSiDYaWajK0QAKlqGmf6SdjwMUkkDyVXktoynhLL6D66IIaTomqlg6o+GQsky+WMkLuFkZ",
-	"84EBGh2TAGecNHlw9bqrglstjQycml+A1rSJffnQrKDaRU4BAOdWTvI6ly9D48z6qVNwQqvwpUXQ41rr",
-	"d5T9b3iNgNrahbCzRWrmu6VhWsYPrXeiwT0oSdldFJL0G66r58DjY37ViX8aRwCjAKchUlBsJTCgIkLp",
-	"virQP8FgLh1xu2q5TVpji5YoV3u0GY9EdEc+zd0mqSxQTLTwcnxvDV6zJuDEfXvNuo/lNfO9D60pa+mL",
-	"VhqZxI+tCQ2lVOjbi5fP0Wn/6OS7moOsHd4b5J0Y29kArdVGlRaAyKTQqaCCM5oTX2nInFBBaECaPcPd",
-	"zjrXsEOgFr+NkhbTTsZWwqCATOk19znSXj2YTzVi6qOFxoZRo4fIqkJjAP/zxsLeiT3UCPxmnrX51HI4",
-	"usbIgEX1UmnabjR4FbZTp/90X/TPNZlmRflIHmd76vr14WeNlLdmt/m5xxhgUACAhAX6qJG6HIw1EjeH",
-	"3yt/+i8ZEyA7wQu2ZBlAyE0gnBInpU8dFlXww1L6S6d1iluT64+HdSkwm1Nb6DS8chkIV/5yPOYszgRB",
-	"7y7OVWxXIYyo/K5QOf7IhyTGEeUa5M7dMDtAgLmcD341K+nGOyVHqZUvDsepx61iIVF44yzESx8RHMzM",
-	"BAjgZIcs4BbysD0P2+hKmo05CpRct5BZxHs0XioQYxhc21Hwti3hsHZSbU3HjpVe5VxM3ymu92v6R1QT",
-	"kf1KpqtfV3zg12Frrm5VVNseygwgc/Iq86vkQ8QFd2ThzTzicw3IolURGJbC8tJP59M0TvLydVBnKleV",
-	"yWKGoNUbuJ0IETtWzQ35IDV4fqMMAs8vIzv4TXmkflNNi98I+F4qePZXpy76W6FHFrDSt7HDNWZ3DUYh",
-	"1P1EQhpDaKytI+XvrzpJdvD5b+OM34NXW7vu1Vd9M+8GXuRCvT+Yk9ss2GP6t901KeSYlPGxv6DswyK2",
-	"jeMm1msqD1q+vFta3RYAf7eAzRd+nIpmXEPC5AZH5C9OXMrumd7aDMR1Fpd2mz2oJ3EbH+K+kuk2yJvb",
-	"1BOoSLQqucxanVbr0hOpW0jdYmH3XMzNqF/ad3tKMdXfbp7XbnmED7ahtnVi72tHOI7e8uZopl2Vva70",
-	"e27NaY20roH0TiKBY+6jMJpCAI2GaLZMZoTyJpCyjRPxzlq/dFqn1/r/W6ty8S5nUfIJByPIMzdXpwmp",
-	"2+5ruj6scezr29+ouyuuP/3i6nvr1vzSyerZwuP0I1uYFMOAxCgmE6HjVBkVUSzFnUaJX5fwvC2x3DYa",
-	"WwRMPxeNCwOsJbjpcLHFlrKdLvacHvjJurUZWN1Ec/JXTvrFy+fo8PDwFNyF766eF0/3is4vdvYhFqQl",
-	"onnJrXVYdFf06sRtaWkLym+x28oXlWoNsqEw2A0xO3PvTgaSwCVXCb7/uOKxOmu9BKfV0/uW+2d/mz+7",
-	"vQa0XU6CLI3E8lLuNb3TcSZmvTr/1p/fXwFABTeRG0jBHSvIcnVFJ0mPzjIxY2n0D/DajAzi8bcG9Pw7",
-	"CDiORyb5FAeCpT4aCUIxFSN5bUjVHz4aAajiKMdX1CE0/UWOghkJbklomkdgulQlmSTmpOScBaBJxuTd",
-	"WLTRKyb1yKX6Hsc0HLMPaB5RoWfIB+jtz5dXaPRx6PFsPPT8oaeGBf+E0Qy9+5GkhII5YQpDG4b27uKV",
-	"il5OYrZQvDaOCBXPUxISKiIcq/Z+MCfFiiEKOEgBCkf1VrGoplDYb1p7mzsXaSQgmz+MRPFWDBVU+RMK",
-	"snWAwzmgip4FAjEKVZMq9KrpZIg+JjwKyRpMS/3OSRZPVDO9WZQ0vdK5350eo+QbDkDbGlNWZ0VGqQkJ",
-	"8sKTykjRetIG3zIEgpCu/oZvO9LAd9wkIeXqkj/M2yoL55bQd2msm70MDg66vZN2p91pdwdPO09PD+CG",
-	"QoGTOj5QNhzRCas7SDYioAevAfwGCEarWqqwO5LGOIFR6c2rfhgTqAOOTKtO3WBE2UOqZfgU+kNSMqRJ",
-	"SsIoUH5p7eVqD+mQPnlyAe/g7SdPkGozbUB5pP0EqNkKkSVJCEViEQVE4fUgTNGohA0+0tA0jBILTANO",
-	"YgOWDv1hIjGkOEgZ53oC3GkGVEY2V5kFukG6AcXRKX1yFhyakvpF0HQfzXF6S8IhzUcoWqapyQBJ9WfU",
-	"Rj+RJUdjEkPcjBW2vWVGNjvXUuaZ/HMJEftbkgj46EkPzQCdBPrb4OWQ5qsDN/T6bXRmCwhZipTKbjuj",
-	"WOibjBPwiEvyZYleI40GZRZp9OIKT0dONMEgguhGfLatDDJV07CfUMCyOEQZDZkKuwGYDb4DzGPECaF+",
-	"vgYCT4e00gcz71wA4OiIq64bWOjKurlBVu93TtGo7NMeubdCoymdu1dpFTXU7STMLzAsVcdu0HaQUvx4",
-	"Xu6uifXWhB+ePEEv4EyogGzEi7gFLqrAyAnXmiJ6HcUZBSyUm+X7FFPAkrfxGx/xmdK9h3Sk4rMjH/0G",
-	"cSoQfiaYZRHmDUK/QlxGOOYsnwZHI23ltM7DURtpqAIFo8HNnu93+mhUiimMYNtpp7VtFtXvHA3pqBps",
-	"GPlGOpvA3VxT7nsWak6gByIJHensFBBrKnlgzrgw0MxyP+ZflmqcjzAKM0VnYq+FWGAEeXVqxwLSF6ah",
-	"FO8fdGegQOEfOX0S4Mv61MgD9OOLsx8MJWbYNB6SRrI9pxq0QA5VniPohwX1/zqRBJCaQBrHUUAoJ3m6",
-	"vPf6/MrzvcyyeejplRCqjxNLpwf6oYN5JJw4qcpo5Xkcxxt4XSkewOWQEIqTyBt4h+1O+xBcwWIGgt5p",
-	"HDf46E1JDaz930wDCiOzKFnYZDiN+DByhfrIxGFr5CHSnVIV0onFCtK0Ygt51NiQKpNRY6wN1OkHmD94",
-	"pWBGbkY6K8vyxnPVTI+Llm2H5zaZ+bXewMlvOVDY/vf+2hs1HMX6G6tQ9vfXJdTzXqezAn2kDnUkxly0",
-	"VkUEimBZEMbYHHLEfaYCOqIapE7J/tDG5Df6igR1D1lSHdTgW8Kj3fWPlrF94LnD9c/lQOj3vne02SBd",
-	"MGZ4aoPvlMGiXJsI9q2xhn4tKK/X0GnUtk98BcjBZucLPM1BycDN96Gl1LNWziUoowRSDpxIJuA5qJaL",
-	"HE/UYBLGa5jDFWhiIs8jnKRsXkwk9OUxJ+kdsW3apLqUkoClIXdSLk1qvPYwGq1bMc/fMpKpF4BkTqfE",
-	"RziOpSCB0H6KKTd1mZApgFMFkadSPB3Gr5j3AC2gl7bI8wHbQyp1c/lp0zePMgQha3nN8CrJoBRmvWZi",
-	"RvcBXDga1jEkqPpomb632zGkUqMgxTtg73/PwuWWbEMsWEvoZu6rAeTczu9bYBVV8lXvi84inbhS4n7d",
-	"Laehqmg2Y33G/b8l98sfqzDAt6rkDakmnnCb7vJCGUpIyhnFMegbeWaxUjmtug6oSnSKtAahGxE63HRz",
-	"+EW3a2LLbZu46tGaRoulZoWrnrb3bc25CxDkn5V19zunO0PYthKnSeA6eGunpeB9MUmmxY27d+U7zp1H",
-	"lIN4b8CNeSWnLiyBEWn91uHFFkFAm73F7pkRN3hiyshPM0p1fPNT4b1c4t1vhCG7c05SNQXpWm6T7gYb",
-	"q9CkBh462mQX10DoyYd7vfUP53DAD6uFVDDx1qshyq9V0kOUkwtT2+t9H6rILWQr3Ptu89OPJqx532i/",
-	"mHZt2ubM+4qBCwIXOuJG3DrCaKg8O0WvgzQ3FRZykHHB5lA9oM+MRkk2/mLzgwZ/M38I0Fv0KHAc3ZI6",
-	"jWFKxK76gtOLbQ+GBlRdrhW0CaEKSiEPyq196FLdp5/bTjo3MThbV/s4MMiHnf76M+ZiPG8pPsstUT6z",
-	"BN1gciVo5t+ByaT8f/vlVNZomulWAjW5Q/aEa17A/Zomh0WmIN/2gFxhNbXzPl4PudHdNlmb7u663lGb",
-	"7vBir7NNd3m1w9amO73aXWzT3f7j/nf7N1CHvtc9L3/POGkFmJOCGLvfdsearpX3100S/6CMxLPrB5qc",
-	"GxdEZCktuC1UEAxKYZX+sMBSzKOFVIQhlDEmhOaVpeQDDkS8RIwGpI2e6ziE7sgvJaUiz8Cc/SF1wik+",
-	"lB2aIlTFLFQIZUyQFrPQ7lrHw0AtxxwtSBz7ZexfG2xWSv1AB6NFukRsMqS2zbCNcbnUVYG8SHCUEp7F",
-	"UoeRw53ODJiBDaig8VJ3Qbd6F0cJTkUp/u0PqfKj2Fb8Ouyh1Sv9JEaQUF+nIqnx7cmr4m/AQV3uuasD",
-	"ZnXKo9WNFG7UFlpRDZzmfbW75vbqX46xsdmQi9CN246//HRFx3tuhlPYXtZuVTXLj+tG2cklUum28zvQ",
-	"7B7JowJcZn0/IUVQw3D350JxeZ3veK9nmEPmI1KB3pxt41jK4eVuLpW9YKZ/qlOlpjKsviTr9+JA6fee",
-	"rn+ivoXK78L7orjk1kZNNGmZWrzdXDAHSY4CU+uKMZnCSj1SSUM4mGmNSh4qGraRhQhBygkDFZoknjwr",
-	"IH6gOcGUm3ZexEVz0M6VBeZDGjOuXO5TxvJ+CDrPCXoiRCrcpDBCDOLJCAEoeB6Ngvwgk/FuVMAmz42h",
-	"wyP7brQWuj7Yo4e7BZO0T9QySRNR++qI+eqI2dk0zQ+R4V4mD/NhnTIGAGY7t8xDHvmvjpl/FceM2fQV",
-	"z8w+tn6Nb8bs2ofwzjhgavt2zJyBj4Jrf4JOwLZJIpGwwHlGKXjmJnpA1iRHM7aQt0odA3I6NTUH1r/D",
-	"aLxEOAxRlvhDCqoDm6oKXkjAVQl9CjvAUWsUpAz8lmaUI0CfCIiyWMc4lsqZWywg9Y0UYRQzCDZxQXBt",
-	"Eoka1peQRcIoaQmC1+oVuq6UkiuCt1AuaspRN8oi6W05DePp2nAe2zs1ys9VG/bqEbTRyORU2EoUm/6k",
-	"MnfVns03fEm3+poD8sfyc+zLXWFYnk3vhxxs5XFQG+l3m+vRhN3SAADzNd9jPx4HXflUUV+0FK64HD5N",
-	"c1njcHD7EOxbybgUeDKRZ4Y4TgZV4mycfT5I9oJuIX+yfoJKxEflmrQM/GLLqfgaUjegMSiU1UCVi5ID",
-	"+glfw3nKSywh1OSgOIMEdH4MKsaEpUr9MC/EMWdDOtdhIxUFkkriAAD7AiaXMmdy4CPhNtSjfZ+2Lkkl",
-	"zFj5ZNakTofJI147GEr7iL8o2myUm7IFE66gBGykr2zrznmsxJpLE2m8ynO1ue1ktvC1Biu3ByULA22+",
-	"UxRmW13iXytu8oWGPuQ1tUWkKlEf+YDEfodFQsGfZZP1vXtXxh1cyLc6bLfHEu5/mMiCrqUuyXldWF2R",
-	"8upuEMU7BxfMzWvkvSs4P1HuZzVif32OBiqlaBh5C5kZMcF3xPofWBzaqm7VALJGYg6pZJuMQrksU8jk",
-	"0H2Za518EVGuqneh6zL05ilp607P5xphPXD6MPu66LFGcuuR1iZb1CsujyTFKVm0JnEz6ovlhS4k9mY8",
-	"MH/iASR4SsIoJcEmPgcnpfbTJfhzWL2vEvyrBHcluPGRFm0ac9nKdivQNxfTDVCuX2Xyg0T7Vf2CAh00",
-	"ohkaPOwx8E+xyFIc57LZQLysLrswhRB54VFE87pwfpvZgvC83PtZXu6tP1Is+K4v97bjefyC7wI06f5K",
-	"vkHib1bz7YLXbsU8nKe+1n1/aXXfBVCmusJv5wyYc6+f+aSIeenEH3zkt9nO5VYUkTASttrKnPDGeqv6",
-	"/BoNmvzI+TWbxMAsvvO2x7DRo69+/ppb83gKoQFd/uKya1ZxCJNgYI/OPlnE+qQafc63TKp5wHP+Nalm",
-	"m6SaXbf8Z0mr2XzbV/Jq9rD569JqclD/7Tbu5U/vmj1T0CAyLyiSoiA3WgYgNOW2V5JzgJ6MQG+Grplg",
-	"7OVS1UR3laQugqwJBhK6jc7FkAZFZ5jKw21whMkRyScZJO9BK2nlEuNRTKgcc0oSXRcONT7fuB3oANlr",
-	"SN3+uHmXPjolWzjANI9B/c5pxfGlnR6A31KL1JLtrl28CCNh/VvrzYTnsDJVVrUztssm2ojtbLCNQlJp",
-	"h/AgzrHPrk3J9TJOMSufHtAttj3OzWcnidqToRLP0h63qK07FlU9fDrR78CBWCM8/2AuRMdPAztIwWbx",
-	"zT2GpQ5RXz2Fu3oKi3jMZVehWhyWKiN8e2vAeApbLG1J5Wh3v6HyIhxYSKRGX0JGARmSohmASQvlN5gz",
-	"SDFBb1RvFdXAMRKCUAOQykUKUOYKWxJ9ixHHsao5wlSDUqs8/5SgMROzIQ1JLDD/DhDeCgiUTXU+BmHo",
-	"M0i+bZGgzP21h7iOq39GP95Xs/6hzPpvODJ70hxo9fcnYj/uYMSsOO+t/PTtEMG3NlJ9aUAYcoQRHGUf",
-	"JbrlkGR5lEyx/LdvoLYLnKVYAqA4gU7+hz62Bt9dWRHY4CCMScwWQ/oPkjKkU2p5KadfGi63ZJljAerR",
-	"WXtFYZqbFrR1vEbRy7KbR0z9H6cAM78+7i4HvC3Pcp56dEtjb/xWTcrYGUVplkbTmdDYpJF4mJT+P1h6",
-	"/l516T8QtKNCclQOlwmOY8WZkGRMfyQ0x685+/uzBhRneijlQWfuw9jSOyOrKg0xoVFixFHIggzUcbkR",
-	"5QMhQEm3LRz+AfjUqhs/ZgGObUH/t6M5viVyE4++axeg9MsdUzogCfVEa+MWBuGRI/BK+uBLlP9VSVxO",
-	"m5a2aS07MIkW9WOdM0qW4OnUWRBtdC64zcqPuIuCrxamhGmgXKJz0//EgfHS/SzykdjCi+pYVGnDgqW3",
-	"qvVOjpuon3XSOatPK+KoBqZjlk1nGqMbWqGzBZpnwcx5l7Eoqy96V1TAnmvUbWmQaQUMXNO1WhhnSDN8",
-	"TTk85iwdk9CH3GLTsiEfhtrK99f3/y8AAP//",
+	"7H3Zchs51uar4M/+I2qZJEVSm0XHXKhcdpfaS7kluT3ton4RzATJLCUBVgIpmu3QxNzOI8wbzMS8wtz1",
+	"m8yT/IFzgEzkwlWU5ap2X3RZyVyAA+Ds5zufvEBMpoIzrqTX/eSxj3QyjRn8+zQMEybhnzKdTGgy97re",
+	"KRdqzBIyjKnyfO+WxinTdwSR0j+/iv75v0fM871ApFzBEz8893wvjjhre13vrymNSMhITMkPVClG2h3z",
+	"a8frei9iqsi+53ucTpjX9T6If/5f8vqf/y+OWeL53lRIRePrQIT6x4NWp+Xd3fneafhrKtWFEsFNcayX",
+	"44QxMkjEDeNEcKLGjMgxi4fuwEMWK+p1G/u+lzAqBddDrnlEf+kZ5QGLix95H6kxocQ867w4e9vPScgS",
+	"FsK7ZongIyKjfzDnhTFVkeDnLGDRVBXfbm5gYYHW9uI1VV7X67Q6R412u9E5uey0u639bvu42fng+V4U",
+	"el2v1T6h7Ii2GodPglbjeNBmjZNwP2jsD/fp4aA9PAoO9BJIRVUqvW7+chjgGZfpcBgFEeN1FL4QcUhE",
+	"WtwJuDyR8+S1hEd9L2SKRjEsDUsYiSThQhHGRToaEzEk56fnzxutVptEnMAzTT0NLpUelNf19m7be0KT",
+	"UzpDPmid+J6KVMwWvNi+zPM9ldCAXQNhDgbDk85w//D4eLB/ENIjuh+wk85J2GItdnC8f6Tvnk/1O8dK",
+	"TWV3z3y5ac5IMxCTvWkiBjGbyL2a6SL9bmkchRfRiFOVJqxIvjdCERmNOAvJYA77Y5qI2yiE3V4lKLzq",
+	"WmbvKtKTsFvGlZ16/Wt9IhIyo9L+rIQgsd6RdCQ0qVmSiER63V+uKmS3r2jAZ4r0b+X0NxMm7igfkOhl",
+	"kmiav2TzM/42EaMq99JkGkaJVEQzn8kUyCVVFMckSTmP+KiO8CGbTIViPJhf37D5dcSvp/bt7hIkc0JH",
+	"NOJkplkCcA46YeSGzQkdKpbAJRVNmN6Q50wl88apvr7NHi/NwnwxkvC1mjk93BIsIY5ZjHP2WxolLCzv",
+	"fT3WNcid2McdWl8wHhLKyVl+b+Mlm5MxoyFLNCdpEyVI5/CQ3EYyGsSMnF48OzsjwZgmNFB6OmtR3dnZ",
+	"p5w4Q7OEdkb32WicfVMT+Ocp4yBhynKaiKmWYUmZmzgix+vyNI59L0gYVXXipNVtP+m2DpqH7Y0Fipbp",
+	"mpN8ssL8gvFgTH3SbrWI3pK/pZQr0Bo6vidvUr2xn59q7u/5XsojdT1NogDGTCdam/C67ZOTE98L0iTR",
+	"tPC63vN3597d3ZXvyXE0nTB9D85I/z2N+Oia5krMY6kojnDVS6LXXigauxPbPzl5Up2Y76XTcNHCdFrd",
+	"g3az1Tr+gNtAr/OrSKoqw4upVGRKYc7ZNogUm+DyPMTiP8SEncHoFYcJdT95YyqvJ0JL1iGNJdMrNYmU",
+	"1+20fI+zj+o6SBMpEtwYdxmp3gj1QqS8ypRkGoxrTg0uKFy/5kJdD+HhBSxkb0MyHbQOajWY4mAejL+U",
+	"Z5URqVYlfRvToKSPfjk7CIaeqkBM2Dt+w8WMV88D5XKGQkIL5EBMJpECpSgWsk6TFfi+69S8sKR2BWPK",
+	"R4xM6JyM6S0jA8Y4odNpHLGwiXK+qhGsI30OW/tFmW8GYlU8O5qH2xeliWvivqVz5LMFK2VMkxELfUJ5",
+	"SARnRDFKRtEt42RAQe/OaGqXbzUrwF25yZ5J2DDlISoay0WGvRc5YHVMi55yRjM4aLRou904Dg4PG0+G",
+	"LdY4Ohi0gjY9DjvsxHOsyZ85I1Ma3DDcZUok3N3gMg0CxvSwQZBVLy/ligft7n6r2W4/QTEAh/NyJi4Z",
+	"Lau+M2FGIWHrM1rY6sWpuuJ7iZxGPgwb4nrC1Fho8kwn1wFNwuvbSOpP3EMSn6cMBPH//x//65//U/3z",
+	"/5DjteVuq4W84G3CAsHDCA3sBXqoonVq/9R5dLESCjo9HRE1porMRUoSRkOt4GvtdNh4TVUwNmpp817i",
+	"Yi9TcRy50Xni6KfkliUyEvxzqaX1BEKqizANSkziVFuhcNllB4GKbpnXVUnK/EWa4pp6YGV35iOpKkan",
+	"oBEhY9bqAxmwccRDEql6Lal2oK/TkU8G+t66QXYOW4sH+frdn50jVFZl8CtGk2mXFBkveN7+2/m8NXv9",
+	"43O7y9E2f35bYc16nnBAcYe6XCV3gVFF9X/F4FeGqwa7ZRpd71+8+u1l0GEfbl/+PRadZ+3x2a8v49ea",
+	"f9mbMwYQcaW/fmfZJLtV1239fJg/36I/BD+yFyP3efAn5Duv+Lqmwx3LE63VTuDibXF+ib0GdIX3pGr5",
+	"HvVhZ4hUkUhJopfsgTatHs05yKKfObtktKquwIs0yxaZHFkuUBeLvCUCKR9HLVlPg4BNVZGsDyM2Nxf7",
+	"mcicMh5GfARzuRhH0+pJSAIWF43hJIm06ez9+NMrwytvtLDi6WQA1//yY6t9cNRqtVr75++yN09ZWGdz",
+	"E4m//etZ3VVSGlIUZ7ffumw96bY63Vbrwzrkfkz1wdXFcC73NmQL04e9VHWpv+Oa4whOxpQXjpvg13Cp",
+	"e3ByXCfq/kbjKIQN9oJGcVnNOSXDiMWhtR3Ab1qj9NxmL7ke4ltK1o6W80yqwnsKnuPsVYk2izzfg+96",
+	"Xdyae629bAf63oRJCbLPm6RSkQFDt127BQtwtaGDbtHwHlIHqtILlgIVsWeCD+OoKmP0XmMLtE6jw10H",
+	"9lmH/udatVQwSynSJGDob/bB2pxr7TOx1qgSJFJoj0kGak1ug3I20x9/AHW07KTOxjmm0ozsYVejTDwQ",
+	"r6h9Y0gzjsUMo34ySKIpsmMYK9ovEtUkVRo87HD8otf1/vz80ic/PT/9Eaw8a1SgNiCDMZuAFJ/Qj68Y",
+	"H6mx1z068L1JxO2f+9mkpEqswHpGgzF7JrhKRFwdIfwqwclww9gUBmj8GEORoOs/oJqb4aLDeaLyxo1I",
+	"9M+GjTeCMzRK+mTAhlrxTWXERyRSxTlOk+iWKuYTLhqB/viWc23XzfX5JR3Vr4JUECDVFpXxz9hl+EZa",
+	"+6ZJfp7S31L2VO9q3FUSZ8huWTK3R6D0fHF6PW+w/5ebD//t7OjNrOetPbej8jpOqVIs0aP/j573y7/9",
+	"qfHfrz61/aODu573717d1LOIhTpn05jOkU8XCfE2YVJr7LMx47i0kUTvkRIJCx0HFuWE0SSOWFIOBRVd",
+	"TfnE9ey8BdMrrtxBYXb6ufoZvRKBUWvK83gPnszCWYqkT6gklEypGuMSRZJIltxG5SXa3J26eA2HIpmA",
+	"JE6TqJGwIdPSWtPBmX3n8HD1zgV3HkTtqtOFy2QsZmRC+ZxIsI61ek2UDQ0WZthea8QRV/sdHGk0SSde",
+	"d/9IC71JxPHPfJjaYhqxpDTOYii0tEDAFpaE8PpE8HiOLIXGMzqHfcibZIu57mxu79+/P031MFQUUMXq",
+	"GUkw1tzQ8IHzF8/I0fFhq7jBfmA0YQlJGI0n/7WHhodcnxmU98tRdb/c6SOU0AlTVv7U7xw94L5j4/ct",
+	"8wIfBfJpn6TciNAmOQMNRxg2CB5XLbaM1iPSBFhG38bHzVuL03/94/PDv79/1/n75SloAl7X+y1lyTxX",
+	"kiFqvYhZHLY7q4/LMzBxzoZa7IDUqZm7IGgI+aT/fd8ns3EUjC3D07uPgIpk5TJMmyXAcYiiN0w2yRvN",
+	"94kSIwapSZmwQzlXnPX3dq6oFeSTLQjHRZNutzrriLcwUmfDxfNlodbNaj2HkKBBSRxJBXuAjsBbi0TR",
+	"6wyCfaJfvXjejpAvS73gp7/cfvjpb7+GP4p/wFZfRIsdkMEJzr9k8xp+CTF0MUTFVcw4mVBtDeYaDfqA",
+	"fLhgZkEoeffu7Mfu6gC/D/QyGQHa+PB7PBCTKU0gL0YxeK3+R5NcGB3Z6NNFGWpsCv0+o2Ekmrs2e7xA",
+	"3MNhKzii4ZPGcXDYaRwMD1mDPqEnjU5wPGzRw/Bk2G4vJHgxj2FbFtQuiOxf/g21kc7h4d0CZWThJr33",
+	"3nwdSa1XwjPOudbzhcim0eW65KDzpEneM3rT4/BGDpsa31KicEVpW7V51yLimpt5KQ9DcsmcXmMRh3bu",
+	"TYKKEJBIv4BJ31XgI0n2WweZw5GSgQjnze1mvisW9gpdz+WJ/mQFPjjGQY0bMZisJFSRiZCquUCYoDPb",
+	"HVTIhjSNTah+sU7QXkMlAGfc2Y/1KwOCvUjPNRVKmIfWVPNpZO7JZbvr3xM29Lren/by5No9/FXuae6V",
+	"j/kCTOcXUVyrF/ysxR/qJSQypoA2ttkiIhtLfN2xOENwoyVrDMq4yc2OpwkyU0ljRr7to3+8/x0cABDh",
+	"aiwky+/lQu1oBoURo0vt5bv6bWCGXNwIue+zZq3R7b/dMl+8fPdMhAyVwITJqeAS06p/EOH8UohXNBkZ",
+	"xw8GTrqfPMgaQGvKOjX+y68STau16aGfws9WaaA5i+Y3sf64FrKUk6MD8jL6QZPlY8N8tBGIENzInn7g",
+	"WglxDU94V3e+90IkgygMGf/cg1eQlB3T4MZYw4GYZmZ+phQumMgwG7Wew0+MhoV5lDQTCdv5z88vN3ib",
+	"SSYqvgkVda2egQIfMqPZGP+b45oCD0/DcQDVUcrcv1dwFjkOlWXPwD1AWj3eM67VBBo/TxKRbEGByDx/",
+	"DY7fjAwm/XeLF9Z5nq394kaas09V0rg2/GA568m+17CUe7zZcJqad7/j1LFcV77b2R7v379vlK3eZatd",
+	"NpL1utcMNS0NyBnoLY1iOojZBoN0kppXjc9xpCwYmkrm16CPw6Aq+/VzcZ5TAlqK5TPWVUXeCDXWxsqM",
+	"yizba+2jYo7JM7upaXzOaLjBtNw6nSg/c3VztLfuVQJEerI7oE/m4ihEXVD7LbmczQ1FI2IXDMEQ9CWb",
+	"s/Ac7bXPTk3f46Jxg5bu0kfdnPidrIEr2rkgf7n4+c1if4lPqHGpVJZLb3CT1z5B+01fHdBFO3tCY623",
+	"s/Da2MgY0Kou2+KUfruipVsqi2pCal9Xd8vVXbi02cK7Z6rH8VtaTQEj/PMu/uqD/paO2GPthAfnmpCW",
+	"DC7bzKPLMQMoTbbhliZxzCHfH07arE0VhwiPzlK+NNbvHjaSM4B7Hv9FJxn4ZCpZ+LntSM0GQWszOW2g",
+	"zFJT12wm0ySv6Q0jFJIl9ANwD/xlEhMX6HoVZgcz1PN9DQkGb4SCJITPP+1EpIqRUDBceqhVgE2CmQ8l",
+	"VT7LlFimxONNC/R3fC0YQdTMWJPhjVCvRRgNozrz573rP9VbEBOrlFa3M7fo4xjNFXNzC1bBhWoM7fNL",
+	"mUXxa7viFDV1RXD4oyx0OIfYoRJEMraB3bwozX4LGhntZCWFaj+5M5bqpNKbATVJTfpVnl4ll7DK+kT5",
+	"q9zhusW22v12cPyja/s0zquugs81/jdCES5mT4sJB5/HGXGuWekXsWjA1BcsGfxWWrAaB9RjjB1cuSXW",
+	"k+lxj+P1esdlOp2KRLHwNQsjeglRpsdxz2ty9N2v6a/0Fyxzmg/8eqJHfg0BMj2n90mk2Hbn02XJaV5J",
+	"uVxoFQsvd8KM+9nJ63c1Xco+N+DBjnE7TBhrkn6pdLHfdQOu9ZWfTYJQLj1+w+Y+xvhLmQCCs6d4iVoJ",
+	"4WPBFzIgMJUfngX5lZLUq5zWZegeGloX49tEmwMq0q8ztdJ1+XrU1EmQkYDkGojYaypDAjfE7yifk2kS",
+	"caU3FVHso0k11vt2EFMOsC1T53M2Z78UiW4ty174j17vY6vV6PU+tl/0eh+PX+h/nry4+t75pdPKfjlt",
+	"XS1+pCb9wSkbqPi3OTm7+Jnst4+OGm1C4+mYNjpEL0SzlDJYGH+nOP7TxoerT5272k+bEoViMscjk8Mg",
+	"HJSJ8XwyVfMsAVWfAn34BtLYQOUJrDXk2u9j0PWLIkmhLKQ0skcc2J0blP4FCWf3lI8nrTj2fK9fZS8z",
+	"9XdF/CzHE7KUbxTPtoHQKu8crGRRgtDQ+BgEuCEIndE5JjdzNqIqumVN8oElAgtXh9piNslsFYcCCEE3",
+	"V+TooJQrov/n5Is0skvltJG8IG5FksQ0i9Dou8vUx8nX0RWxuwyQwjZ03Xp8C4YSZ3naGwmFOfB2k4xu",
+	"0mlAamZQYU8JT+OYzMZRzHKNTi+Vvo6aByZPlIRCAchs+TQvowmTik6mxZWr8R+AbIdaCDKit8wnDFjY",
+	"zGSjUxT5RpfAMJUtOnU2mZvq6myfBWcwg38rTOlqxVI4pZYbbIutqbbYSVlMTsorejZLH3IJAhlSWTLP",
+	"GlQx1YOfnOQcLCT8gjSGZ1mZ3wKV4aDTPs4UhXwiCKngTGR/SR0JKg779YrDi4jFYRYD32TTGBlWPi+R",
+	"NiLTmMGZQKhEzLeFEgA6kaWzUC3vcYdOG/+40v/XapxcX31q+UcLpmFqAmvTtKgaY7KbsYe+7ZcrB01m",
+	"GdSygVpuk+VtZEAkDuRCOV+2MpisCnET6jAxjVkdn1iVWekeEiSD7xkhbQdSd0BeC46xxw1Y9yknWKaq",
+	"6TmJuEhICjL520Cf4++ggojY2tWnJvWWkmFCA0ilQpdXpLBk5+igMdDMHQVoYYevroct7sa8dHyxLD/p",
+	"dPb3jzut/aMnhwfHx0dFuV4r0APnfC5jXNk5Li+IGZfzprq1KEncmn0z9zXJIa99JpJQPjUyqF6NJm8L",
+	"tlTdrtperc7q1DeXMJm6sJSW7r13xar2B5FNpsQ9A+dYQ0a9ijiDk04/nuFDVpLYPzPC0SShc1t4bmvb",
+	"lyZ62vsWFKsve9aa6dtJXKcafdkzyDlKJelrr8xSsY5LYcdRM3+HjH5xVxU2SmFstScuW8XNOOClFRHW",
+	"S4RgGhQUQSEz0RFQRWMxSlmdmjsFwLOqS8MarGvkJ7/Rt9656AvLH/urvc/ixayZbFyGcFhjX5QWGHOe",
+	"jUnplOo77126QNtZOg9Nl9pJZh9dMqGNZ5IxpfW504WBBqgyqDJPskBBS3ecvqdybOGl5gULp7uuOVI9",
+	"Y8axqm19c1zyqouSaHlo8fDgjHQpR7Sc0JnmQnJfZCNlXKs0v1iswxxuJAfjvioaQkcrFE37CYs6sane",
+	"iNwv4iZV0wl+4i9DCN1I9An78E/D84HVOvHQP9ryP4Qcrdk1K0XiW8MLNuBNOb7YJ/u+gRAxoxz1KlPy",
+	"dY9SrBJSWVkxzsosJelDcXHf1Hoyop+DajLjSzLY+4BdK3jF0qoWH5c9TcstL1uN5g7XzwlUT/AM+XID",
+	"mueWzlp7K0e/Wm+7u5CXa30gw72slHXFIZMKccWhOGsd+YWIYRXJVSO61juXhsb5ydzFWXNK9rITlxl6",
+	"GQFz0qxx9NxRVijZNzhkELBElNYMunXOVJP0M1C7fhcKlqGmv2+cj10SskDzVX0t5QmTIr6F66qIATtg",
+	"WCyd8rDHRapfjPICbkZjPrDIrAMW0FSyRR5cs+5YcGukkYVT8wtYpFliXz60TFBtI6cAsXQjJ3mdy1eQ",
+	"QZr5qRNwQmP4MkPQk0brd5T9b2SNgNrYhbC1RWrnu6FhWgZcrXeiIeajbdrwjTTVc+Dxsb+axD+DI0BJ",
+	"QJOQIBRbCQyoCOm6qwr0exjMpSOerVpuk9bYoiXK1R5tISMV3bL7uds0lRWJmRFeju9tgddsEXDirr1m",
+	"7cfymvnex8ZINMzFTBrZxI+NCQ2lVOTb8xfPyMnB4fF3NQfZOLzXyDuxtrMFWquNKs0AkQnRqaCCM5ow",
+	"HzVkybhiPGCLPcPt1irXsEOghryJpg1hnIyNqYACMgNemiPt1YP5VCOmPpkZbBgcPURWEY0B/M9rC3sn",
+	"9lAj8BfzrPWnlsPRLYwMZKhemKbtRoOXYTu1Dp7siv65JrNYUT7Uxzk7dQf14WeDlLdit/m5xxhgUACA",
+	"RATmqLG6HIwVEjeH3yt/+q+pUCA7wQs2FylAyA0hnBJPS5/aL6rg+6X0l1bjhDaGV5/261Jg1qe2Mml4",
+	"5TIQif5yOpAiThUj787PMLaLCCOY3xWi4499nMY04tKA3LkbZgsIMJfzwa92Jd14p+YotfLF4Tj1uFUi",
+	"ZAjQLkI69wmjwdhOgAGweCgCmUEeNidhk1xqszFHgdLrFoqsRQAZzBHEGAbXdBS8TUs4MjuprhVVbZ3H",
+	"ltVf5fxM3ym492uacFSTk/1K9qtfV5Dg1+FtLu/3VNvXzA4gdXIt86vsYyShY5aVj9eTSE4MSItRT2BY",
+	"iO9lns6naR3n5eug4lSuohljh2BUHridKRU7ls41+6i1enmNRoLnl9Ee/EW5pf6iOhd/IWp+qQjaX57O",
+	"6G+EKFkAnN/ENjc43jW4hVALFCltIJGBsZgwBlB1nGwRB9jEQb8DT7dx5+NXfTvvBfzJxct/MMe3XbDH",
+	"9Hm7a1LIOyljZn9BGYlFvBvHdWzWVB+0fHk3tMTLXQTqVx/da1WNHLoPUmlSMYr2J5klkWJaAJNvLZCv",
+	"lmNN/fUpovjSabSHvQX3cI2+a5IzJcmEaYM0M997PDdqfSIFJCPDbxSyM2ykD3JHIG9hNhYxOkwEuHrQ",
+	"KWCAHCB9W4KAjEJ0ZGvCZK+JQtnjCK6oJMGBoY6BzpJlZs6vUvDmOZ29NnkdSxoYbJQVaLsZVLQig9CZ",
+	"pKyOU1VS1sx7as9G1iBhu4DeF85ai2b+goTaNdjlX524ZcY/OiszVFdZ5Mat+qCe5k18zLtKtlwjr3Jd",
+	"TzGSaFnyYeaVyLRyM5G6hTQtOLbP1V2P+qV9t6MUZPPtxfPajtE82IbaNMixqx3hBALKm2Mx7aqidqlf",
+	"fGOpazW3Gsj3aaRoLH0SRiMIsPKQjOfTMeNyEYjd2omap40PrcbJlflvY1mu5sU4mt7jYAR5Zu/yNDK8",
+	"7a6mK8iKwI+5/Q3eXXENmxdX31u35hdO1tcGHsmfxMymoAYsJjEbKhPHTLmKYi3uTBeBVQnxmxLLbbOy",
+	"QUD9c9G4MMBagtsOKBtsqawTyo7TR+9tZ9mB1U00J3/lpJ+/eEb29/dPwJ387vJZ8XQv6QyUzT6kijVU",
+	"NCm5PfeL7qxOnbgtLW3BECp24/miUvFBNhQGuyama+79S0ESuOQqtXc4qng0TxsvwKn55K7h/nmwyZ/t",
+	"zgI0ZsmCNInU/ELvNbPTaarGnTr/51/eXwKAibSRPTB1Bghpj1dMEn3/NFVjkUT/AK9e3yJif2tB8b+D",
+	"gPSgb5OTaaBE4pO+Ypxy1UebC//wSR9AN/s5/qYJsZovShKMWXDDQttchPI5luyyWLKS8x6ASIXQd1PV",
+	"JK+E1iPn+D1JeTgQH8kk4srMUHbJ258vLkn/U8+T6aDn+T0PhwX/hNH0vLu+pgTC4AjEWIehvTt/hQbb",
+	"MBYz5LVxxLh6lrCQcRXRGPtlwpyQFUOUuJsAVBL23slQbwH4QXOuJsS+8U6wcb0uwL8Xb6VQYZc/gZC+",
+	"XRpOAHX2NFBEcDBkMTRv6GSJPmAyCtkKzFPzzmEaD7E75TiaLnqlc787PcHZNxKA2A3msDGCo8Qa9LLw",
+	"JBopRk9a41uWQBDyN9/ws45F8B03iQzdnvqHSROztG4Yf5fEphlQd2+v3TlutpqtZrv7pPXkZA9uKBTA",
+	"4fHBQCrY3ReZx3oRRrCNl2e+bSJu3d791jGQ0Bn4GHwyoSFzCsVZkLAMLnLGBmMhbgjjIUQ2enyh/8Pc",
+	"Kv90y5JoOG9MKE/1gQA3COI3oY6B1Buaw5qzANzftcjgF/CZxoXjr7d+tmn0EkxgCL8NRR2vyYJqZn2N",
+	"66RrvToTOgcixXQK5DHnG38YMCilj2x7YNOjB01GqaI4JiPoScvBtcPCKMDQjnEKN3u8x7///hzeIZvf",
+	"f0+wtb3FtdImJgDPI6jRdMo4UbMoYIZklJN+CV6/b9CdBGcZthPEWWy/AWixFKkep0EipDQTkE4/rXJz",
+	"AEzOgSSaHFfKZMXqWUhohOwX+w7orZPcsLDH8xGqhu0L1AVHTr9JXrK5JAMWQ+hZFDhDxq+zbZlR5qn+",
+	"Ez1jN2yq4KPHHTIGgB9oEUXnPZ6vDtzQOWiS06wGVyQErZqsuVCGHpVKBg4xTb50atbIAKrZReo/v6Sj",
+	"vhOQs6A6ppdl1pmJWOAB2E8kEGkckpSHAiPXgAdFbwE2nEjGuJ+vgaIj455ze+/mzT+gvwCR2LgGnHgO",
+	"pI9PDlonpF8OAfXdW6FXm0l/rXRb65mOLPYXGBZCQVjAKoK6scwRIwyx3toI3vffk+dwJjCnIZJF6A8X",
+	"mKPvZDxYHAoTCO0HItSb5YeEcmjHkIVAfSLHaJ70eB9THPo++Q1CvaAf2Hhw1qTBNrlA0HJCYynyaUjS",
+	"N4Zg4yzsN4lB+0AkGmn3/EHrgPRLIbg+bDsT48n6rR20Dnu8X43N9X2rwNjY98RQ7gcRGk5gBqIJHZkE",
+	"L5D8mH8zEVIZdHPybefwCP6BOG6ZXxoczqWmM4WkKSLHdMq+a+oNnQ9dq8o+oSRMcaFYdi2kihLIbcUt",
+	"D2h7lIdahfpounMFiEHm9CqBoZtjp0/gT89Pf7SkHFPb/IuqNJPJRo2DULE+iNCTDjA4TDIXoKWBRIij",
+	"gHHJ8pIV7/XZped7aSZKoa/elHFzHkUy2jMP7U0i5eQqYFa5zOOmXtdraxEMbp0p43QaeV1vv9lq7kPo",
+	"RY1BmXKaN3Y/eSNW01ri77YJjNULOJtlCakGdaXvKk59mwtRo3MQ094Z0YYyvC5DKzHTZ1X0OJrlBuew",
+	"i+wDoDbhlUpY3SQymZEZcz3DhpZSNbKWlG6jp1/qjcj8lj3sr3Hnr7zRQMKsvrHaTuLuqtR5oNNqLUEA",
+	"qkP+ialUjWURuCJgHYQN14f9cZ+pAP9gk+IR2x3in/7GAZKg7qGMVHs1GLPwaHv1o2V8LXhuf/VzeTOC",
+	"O987XG+QLiA6PLXGd8qAba7dCfvWWpy/FAyEK+j2m7UwfQXo3XbnKzrKgQHBlfqxgfpdI+cSXHAG4TEn",
+	"cwAwVbDtqaRDHMxUyBrmcJlrv5jLO0zEpJjM6+tjzpJblrVK1PpWwgKRhNJJe7blKcaLay0bZJ6/pSzF",
+	"F4BoT0bMJzSOtSSC9JqEcmlroyFbhyYIU4lp1g7jR+bdJTOthrgx0WaPa/tHf9r2ruSCQIqIvmZ5FYQ2",
+	"lQOZZpUnwGbkYR1DAsugYXtPb8aQSs26kHfA3v9BhPMN2YaaiYZiVK4GcdQjvpyJS33zBnhhlZzxu6JD",
+	"ziSPlbhfe8NpYCXbeqzPhlg25H75YxUG+BbLTgk20oXbTKclLsiUJVJwGoO+kWf3o86a6fuAbMZHNipv",
+	"moE63HR9CFS3c2nDbV267NGaZqelhqHLns7u25hzF9oAfFbWfdA62RpGujF1GnWugph32nreFZPSGtK6",
+	"1Je+48x5BJ3wOwNPzaupTXEXjMjotw4vzlA8jN1c7GAbSYvph16CJOXcxJDvC7HnEu9uLRznrXMAqyl/",
+	"V3qbtNfYWIVGUfDQ4Tq7uAbGUj/c6ax+OIfkflgtpIJLuVoNQd9hSQ9BRyI1NsOOVJEb6w5zGhB/sqHj",
+	"u4X2i22ZaIzWvLcf+DBooSt1JDNPGg/RNVR0W2hzE/HIg1QqMQFj1JwZg1RuffL2BwPAaP9QoLeYUdA4",
+	"umF1GsOIqW31Bacf4g4MDah8Xilop4wjnEke+Fz50AXeZ57bTDovYnBZbfvjQJHvtw5WnzEXZ31D8Vlu",
+	"S/SZJegakyvBo/8OTCZ0IO6WU2VG09i086jJz8pOuOEF0q9pNFpkCvptD8gVllM776X3kBvdbVW37u6u",
+	"69+27g4v9htcd5dXu9ytu9OrHf7W3e0/7X63fwNYEDvd8/r3VLJGQCUriLG7TXes7Rx7d7VI4u+V0bC2",
+	"/cAi58Y5U2nCC24LjKJBOTrqDzOqxTyZaUUYYiEDxnhe3c0+0kDFcyJ4wJrkmQlkSFSltaRE8nTt2e9x",
+	"Jx7jQ+mvLQRHZoExmAEjRsw6MUgKajmVZMbi2C/jb2cBfVTquybgr5I5EcMez1p9Z0Eyl7oYCYyUJAmT",
+	"aax1GD3c0dgCimQRGTKARAHjhjG/TGmiSjkGfo+jHwWjCND6BeImRr0yT1ICBSx1KhKOb0deFX8NDupy",
+	"z20dMMvTSjPdCLHbNtCKaiBt76odbjdX/3Kcm/WGXIRP3XT85acrOt4zO5zC9srsVsQNeFw3ylYukUrH",
+	"q9+BZvdIHhXgMqt7eiFBLcPdnQvF5XW+470eUwnZpQQjxTnbprGWw/PtXCo76VtwX6dKTSVmfQnk78WB",
+	"ctB5svqJ+jZGvwvvC3LJjY2aaNiwta/buWD2pjkSU60rxmZjo3qEWUc0GBuNSh8qHjZJBtND0AkDVdIs",
+	"Hj4toO6QCaNc2pZ6heQA41yZUdnjsZDoch8JkfcksTVmkSTDCMNNiNNjUYf6BID582gUJBjZqgKrAi7y",
+	"3Fg6PLLvxmihq4M9ZrgbMMnsiVomaSNqXx0xXx0xW5um+SGy3Mvmuj6sU8aWyG7mlnnII//VMfOv4pix",
+	"m77imdnF1q/xzdhd+xDeGQfQcNeOmVPwUUjjTzBJ7lmSSKQy8EqrFDwtFL/LsZhJMhYzfavWMSAp1FCz",
+	"m/l3BI/nhIYhSad+j4PqIEZYJQ0ZvJjQh1gdjlqDsE7wW5JySQABJmBosQ5orJUztyBD6xsJoSQWEGyS",
+	"itHaJBIc1peQRSI4ayhGV+oVpnaXs0tGN1Auakp+18oi6Ww4DevpWnMemzs1ys9Vm2abETRJ3+ZUZNU+",
+	"WfoTpsDins03fEm3+poD8sfyc+zKXWFZXlYfAEnc6HHAjfS7zfVYhJW0AHDpa77HbjwOprqsor4YKVxx",
+	"OdxPc1nhcHB7gexaybhQdDjUZ4Y5TgYsI7fOPh8ke0G30D9lfoJKxAdzTRoWArXhVNX1uBvQ6BbqcqBM",
+	"BuWAecI3kLr6kpgybnNQnEFChwwKKsZQJKh+2BfSWIoen5iwEUaBtJLYBdDMQOilzJkc+EhkFuoxvs+s",
+	"sAkTZjL5ZNekTofJI15bGEq7iL8gbdbKTdmACVeQGNbSVzZ15zxWYs2FjTRe5rnaMusmOPONBqu3B2cz",
+	"215gqyjMprrEv1bc5AsNfehruEW0KlEf+YDEfodFQsVgxibr+2cvjTu4EIt1WIqPJdz/MJEFU69ekvOm",
+	"eL0i5fFuEMVbBxfszSvkvSs47yn30xqxvzpHg5RSNKy8hcyMmNFblvkfRBxmlfPYhLVGYva4ZpuCQ72t",
+	"wO4A0AFdGp18FnGJ5b/Q+Rz6Y5W0dafveo2w7jq90H1T9Fgjuc1Ia5Mt6hWXR5LinM0aw3gxsk7GC11Y",
+	"+vV4YP7EA0jwhIVRwoJ1fA5OSu39JfgzWL2vEvyrBHcluPWRFm0aezmT7ZlAX19ML4BO/iqTHyTaj/UL",
+	"COxoRTM0Wdlh4B/QSWicy2YLo7O87MIWQuSFRxHP68LlTZoVhOfl3k/zcm/zkWLBd325dzaexy/4LkAB",
+	"767kGyT+ejXfLlj0RszDeepr3feXVvddAL6qK/x2zoA99+aZe0XMSyd+75O8Sbcut+KEhZHKqq3sCV9Y",
+	"b1WfX2NAyh85v2adGFiGp77pMVzo0cefv+bWPJ5CaIGtv7jsmmUcwiYYZEdnlyxidVKNOecbJtU84Dn/",
+	"mlSzSVLNtlv+s6TVrL/tK3k1O9j8dWk1eRONzTbuxct3iz1T0KQ1LyjSoiA3WrogNPW2R8nZJd/3QW+G",
+	"zrVg7OVSNQdF1JK6iNKmBEjoJjlTPR4UnWGYh7vAEaZHpJ8UkLwH7dzRJSajmHE95oRNTV041Ph843aB",
+	"BGiwHnd7VOedMvmIbeAAMzyGHLROKo4v4/QA/JZapJZ0e+3ieRipzL+12kx4BitTZVVbY7uso41k3SM2",
+	"UUgqLScexDn22bUpvV7WKZbJpwd0i22Oc/PZSYJ7MkTxrO3xDBl3y6Kqh08n+h04EGuE5x/Mhej4aWAH",
+	"IWyWXN9jWOrI9tVTuK2nsIh5XXYV4uKIBI3wza0B6ylsiKShlaPt/YboRdjLIJEW+hJSDsiQnIwBsFuh",
+	"32AiIMWEvMH+NdhENVKKcYuwKlUCcPGILUm+pUTSGGuOKDfA35jnnzAyEGrc4yGLFZXfAcJbAYFyUZ2P",
+	"RRj6DJJvUyQoe3/tIa7j6p/Rj/fVrH8os/4bSeyetAca/74n9uMWRsyS897IT98WEfzMRqovDQhDSSiB",
+	"o+yTqWnrpFkeZyOq/+1brO4CZymWACAnMMn/0EvaYuijFUEtDsKAxWLW4/9giSAmpVaWcvq14XLD5jkW",
+	"oBldZq8gKLptA13Ha5BeGbt5xNT/QQJQ/qvj7nrAm/Is56lHtzR2xm9xUtbOKEqzJBqNlcEmjdTDpPT/",
+	"wdLzd6pL/4GgHRHJER0uQxrHyJmIZkx/JDTHrzn7u7MGkDM9lPJQyNy3dXgN7CMLQr9WfL/IklJKfWpp",
+	"LDjrumlqFjS+3MnFdJHNusQEQo+50Bomw5pW0YSZ2r5IEujvEuU9krJutSDZtZ6FDYzwC3lks9Nq5YUA",
+	"MMNvJIlytIFfxQCdrLEQN5JQg/KUFRrDICcTbb7kNYZPQcmYMgWWpm8NF+zmi30wJKEDkaocXNJGVQ28",
+	"gU9GTGUYS3qaCDrJbZoiF3psTXKqtRsobDS3TBxYb7MAIYsj22/HtBTGfhpZi+HIlkySccQRYKrH9dyp",
+	"vCm+DNsDk1hI5ZMY/NN6qlp0aF6VMNN71rw4h+PGZqW1xZHQM7dR3GjefVSdtdETCt2ZN2LohecWRXst",
+	"qoXpiGH7Z5i+GU3vIdIU80bG60998/rIBY9XCHFuxuMTLmZ6g+D5bDpxti2E/1CstbxGLco7NO1EZPcj",
+	"fO11xqf6XRdVXhUCPdlNfuadLoOemCx7CG4IQUQcNnu8P6HxUCQTFl6bc4BfybiafjFDRoVg9rDJ8IDV",
+	"ievyoKFNX+kTroxec1l2ogHZOcX62Go+Rbl7SGqmo5+4VkJcwyNm3PdQEx5V6Nc0Uvul4iuAc5SLEQPJ",
+	"Vxa2O6veY5a1wWCTW2uxVlqPg7CNJAlFkE6MLIEHQmgo0cya4uxBZK26+LEIaJzB+nzb1wJMq7L975qF",
+	"hjrl3nQtsIfNbGuzFyzOs8T+bj5oAvr/MZXbaYjXzNu6mXTL+rFOBGdziHeaXEhsp29r8yLp9sJxeiLl",
+	"yEYYGJ3YNmoOmKdpi5WPJFvA6liwwHEmkhtscpijJ5tnnaKO6tNIHGwVPxDpaGw6dQxFAtAKkzQYO++y",
+	"fuXqi94V3TDPjLDXWpFxw4C2U+uLkYIYFmMoRwdSJAMUFSpr3JQPAxXau6u7/wwAAP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

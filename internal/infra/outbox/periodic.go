@@ -53,6 +53,7 @@ const countTimeout = 2 * time.Second
 // KeyStore is what the purge works on.
 type KeyStore interface {
 	PurgeKeys(ctx context.Context, from time.Time, batch int) (removed int, next time.Time, err error)
+	PurgeEvents(ctx context.Context, from time.Time, batch int) (removed int, next time.Time, err error)
 	ExpiredKeys(ctx context.Context) (postgres.KeyBacklog, error)
 }
 
@@ -76,6 +77,10 @@ func (w *purgeKeys) Work(ctx context.Context, _ *river.Job[purgeKeysArgs]) error
 	}
 	if cut {
 		return river.JobSnooze(0)
+	}
+	if err := w.purgeEvents(ctx); err != nil {
+		w.observer.Purged(context.WithoutCancel(ctx), 0, true)
+		return err
 	}
 	// The count is made even when the time is up: that is when an operator wants to know it.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), countTimeout)

@@ -27,17 +27,17 @@ func (r inbox) Add(ctx context.Context, e app.ProviderEvent, now, expires time.T
 type unmatchedCharges struct{ tx pgx.Tx }
 
 // Add implements app.UnmatchedCharges.
-func (r unmatchedCharges) Add(ctx context.Context, c app.UnmatchedCharge, now time.Time) error {
-	_, err := r.tx.Exec(ctx, `
+func (r unmatchedCharges) Add(ctx context.Context, c app.UnmatchedCharge, now time.Time) (bool, error) {
+	tag, err := r.tx.Exec(ctx, `
 		INSERT INTO unmatched_charges (tenant_id, intent_id, order_id, kind, amount, currency, key_generation, refund_id,
 			created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, '', $8) ON CONFLICT (tenant_id, intent_id) DO NOTHING`,
 		c.Ref.Tenant, c.Intent.ID, c.Ref.OrderID, c.Kind, c.Intent.Amount.Amount, c.Intent.Amount.Currency,
 		c.KeyGeneration, now)
 	if err != nil {
-		return fmt.Errorf("add unmatched charge: %w", err)
+		return false, fmt.Errorf("add unmatched charge: %w", err)
 	}
-	return nil
+	return tag.RowsAffected() == 1, nil
 }
 
 // Open implements app.UnmatchedCharges.

@@ -1,0 +1,91 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+
+	"example.com/orders/internal/app"
+	"example.com/orders/internal/domain"
+	"example.com/orders/internal/httpapi/openapi"
+)
+
+const (
+	schemeSignature = "providerSignature" // the contract's security scheme
+	headerSignature = "Stripe-Signature"
+	// maxEvent bounds an event of the provider, in bytes. The provider's largest objects take some tens of KiB.
+	maxEvent = 256 << 10
+)
+
+var errEventTooLarge = domain.Refuse(codeBodyTooLarge, "The event is larger than 256 KiB.")
+
+type eventKey struct{}
+
+// verifySignature reads the raw body of a signed operation, bounded, and verifies its one signature. What the parser reads
+// goes into the context; before that, nothing of the body is looked at.
+func verifySignature(events app.EventParser) step {
+	return func(w http.ResponseWriter, r *http.Request) (*http.Request, error) {
+		if !operationOf(r.Context()).signed {
+			return r, nil
+		}
+		signatures := r.Header.Values(headerSignature)
+		if len(signatures) != 1 {
+			return r, errInvalidSignature
+		}
+		raw, err := readEvent(w, r)
+		if err != nil {
+			return r, err
+		}
+		event, err := events.ParseEvent(raw, signatures[0])
+		switch {
+		case errors.Is(err, app.ErrInvalidSignature):
+			return r, errInvalidSignature
+		case err != nil:
+			return r, malformed("The event could not be read.")
+		}
+		r.Body = io.NopCloser(bytes.NewReader(raw)) // for the generated handler
+		return r.WithContext(context.WithValue(r.Context(), eventKey{}, event)), nil
+	}
+}
+
+func readEvent(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != mediaJSON {
+		return nil, errUnsupportedMediaType
+	}
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxEvent))
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return nil, errEventTooLarge
+	}
+	if err != nil {
+		return nil, readError(err)
+	}
+	return raw, nil
+}
+
+// unlessSigned skips a step for a signed operation: its caller has no token, and its body is the provider's to shape.
+func unlessSigned(s step) step {
+	return func(w http.ResponseWriter, r *http.Request) (*http.Request, error) {
+		if operationOf(r.Context()).signed {
+			return r, nil
+		}
+		return s(w, r)
+	}
+}
+
+// ReceiveProviderEvent implements receive-provider-event. The event is the one that verifySignature has read: without a
+// verified signature there is none, whatever the body says.
+func (s *server) ReceiveProviderEvent(
+	ctx context.Context, _ openapi.ReceiveProviderEventRequestObject,
+) (openapi.ReceiveProviderEventResponseObject, error) {
+	event, ok := ctx.Value(eventKey{}).(app.ProviderEvent)
+	if !ok {
+		return nil, errInvalidSignature
+	}
+	if err := s.app.ReceiveProviderEvent(ctx, event); err != nil {
+		return nil, err
+	}
+	return openapi.ReceiveProviderEvent200JSONResponse{Received: true}, nil
+}
