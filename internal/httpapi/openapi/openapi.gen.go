@@ -2052,9 +2052,20 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 
 type BodyTooLargeApplicationProblemPlusJSONResponse Problem
 
-type ForbiddenApplicationProblemPlusJSONResponse Problem
+type ForbiddenResponseHeaders struct {
+	WWWAuthenticate string
+}
+type ForbiddenApplicationProblemPlusJSONResponse struct {
+	Body Problem
 
+	Headers ForbiddenResponseHeaders
+}
+
+type HeadForbiddenResponseHeaders struct {
+	WWWAuthenticate string
+}
 type HeadForbiddenResponse struct {
+	Headers HeadForbiddenResponseHeaders
 }
 
 type HeadFoundResponseHeaders struct {
@@ -2231,10 +2242,11 @@ type ListOrders403ApplicationProblemPlusJSONResponse struct {
 func (response ListOrders403ApplicationProblemPlusJSONResponse) VisitListOrdersResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2350,10 +2362,11 @@ type PlaceOrder403ApplicationProblemPlusJSONResponse struct {
 func (response PlaceOrder403ApplicationProblemPlusJSONResponse) VisitPlaceOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2546,10 +2559,11 @@ type GetOrder403ApplicationProblemPlusJSONResponse struct {
 func (response GetOrder403ApplicationProblemPlusJSONResponse) VisitGetOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2649,6 +2663,7 @@ func (response HeadOrder401Response) VisitHeadOrderResponse(w http.ResponseWrite
 type HeadOrder403Response = HeadForbiddenResponse
 
 func (response HeadOrder403Response) VisitHeadOrderResponse(w http.ResponseWriter) error {
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	return nil
 }
@@ -2751,10 +2766,11 @@ type CancelOrder403ApplicationProblemPlusJSONResponse struct {
 func (response CancelOrder403ApplicationProblemPlusJSONResponse) VisitCancelOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2979,10 +2995,11 @@ type GetPayment403ApplicationProblemPlusJSONResponse struct {
 func (response GetPayment403ApplicationProblemPlusJSONResponse) VisitGetPaymentResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3082,6 +3099,7 @@ func (response HeadPayment401Response) VisitHeadPaymentResponse(w http.ResponseW
 type HeadPayment403Response = HeadForbiddenResponse
 
 func (response HeadPayment403Response) VisitHeadPaymentResponse(w http.ResponseWriter) error {
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	return nil
 }
@@ -3184,10 +3202,11 @@ type RefundOrder403ApplicationProblemPlusJSONResponse struct {
 func (response RefundOrder403ApplicationProblemPlusJSONResponse) VisitRefundOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3386,10 +3405,11 @@ type ShipOrder403ApplicationProblemPlusJSONResponse struct {
 func (response ShipOrder403ApplicationProblemPlusJSONResponse) VisitShipOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3578,10 +3598,11 @@ type ChangeShippingAddress403ApplicationProblemPlusJSONResponse struct {
 func (response ChangeShippingAddress403ApplicationProblemPlusJSONResponse) VisitChangeShippingAddressResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3768,10 +3789,11 @@ type ListProducts403ApplicationProblemPlusJSONResponse struct {
 func (response ListProducts403ApplicationProblemPlusJSONResponse) VisitListProductsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3892,10 +3914,11 @@ type GetProduct403ApplicationProblemPlusJSONResponse struct {
 func (response GetProduct403ApplicationProblemPlusJSONResponse) VisitGetProductResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3995,6 +4018,7 @@ func (response HeadProduct401Response) VisitHeadProductResponse(w http.ResponseW
 type HeadProduct403Response = HeadForbiddenResponse
 
 func (response HeadProduct403Response) VisitHeadProductResponse(w http.ResponseWriter) error {
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	return nil
 }
@@ -4117,10 +4141,11 @@ type PutProduct403ApplicationProblemPlusJSONResponse struct {
 func (response PutProduct403ApplicationProblemPlusJSONResponse) VisitPutProductResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4307,10 +4332,11 @@ type GetStock403ApplicationProblemPlusJSONResponse struct {
 func (response GetStock403ApplicationProblemPlusJSONResponse) VisitGetStockResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4439,10 +4465,11 @@ type AdjustStock403ApplicationProblemPlusJSONResponse struct {
 func (response AdjustStock403ApplicationProblemPlusJSONResponse) VisitAdjustStockResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
 	return err
@@ -5145,181 +5172,185 @@ func (sh *strictHandler) AdjustStock(w http.ResponseWriter, r *http.Request, sku
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"7L3bdhs31if+Kvjq+9ZK4n+RIilKsuj1v1Acu6OO7bgluT2dUJ8IVoFktYpApYASzfbSrLmdR5g3mFnz",
-	"CnPXbzJPMgsbh0KdeDJlOWn3Rdoq1gHYAPZ5//ZHL2DzhFFCBfcGHz3yAc+TmMC/z8IwJRz+ybP5HKdL",
-	"b+CdUSZmJEWTGAvP9+5wnBF5RxAJ+fOr6J//c0o83wtYRgU88f0Lz/fiiJKuN/D+kuEIhQTFGH2PhSCo",
-	"29O/9ryB9zLGAh16vkfxnHgD7xf2z/+NXv/z/8QxST3fSxgXOL4JWCh/7Hd6He/+3vfOwr9nXFwKFtwW",
-	"x3o1SwlB45TdEooYRWJGEJ+ReOIOPCSxwN6gdeh7KcGcUTnkmkfkl55jGpC4+JH3kZghjPSzzovt235O",
-	"Q5KSEN61SBmdIh79gzgvjLGIGL0gAYkSUXy7voGEBVqbizdYeAOv1+kdt7rdVu/0qtcddA4H3ZN27xfP",
-	"96LQG3id7ikmx7jTOnoadFon4y5pnYaHQetwcoiPxt3JcdCXS8AFFhn3BvnLYYDnlGeTSRREhNZR+JLF",
-	"IWJZcSeo5YmcJ284POp7IRE4imFpSEpQxBFlAhHKsukMsQm6OLt40ep0uiiiCJ5py2lQLuSgvIF3cNc9",
-	"YJKc3Blyv3PqeyISMWl4sXmZ53sixQG5AcL0x5PT3uTw6ORkfNgP8TE+DMhp7zTskA7pnxwey7uXiXzn",
-	"TIiEDw70l9v6jLQDNj9IUjaOyZwf1ExX0u8nsjynb1M2rZ6kqxlBkyjlAsmDME+EHDUXURyjNKM0otM6",
-	"qoZknjBBaLC8uSXLm4jeJObtLnnTJcJTHFG0kNsTdjGeE3RLlghPBEnhkojmRBLngoh02TqT13ehd2kW",
-	"+osRh6/VzOnh1mAFcfRiXJDfsiglYXEp3jA51g3InZrHHVpfEhoiTNF5fm/rJ7JEM4JDkspd3UWCod7R",
-	"EbqLeDSOCTq7fH5+joIZTnEg5HQ2ononp/oZRc7QDKGd0X02GttvSgL/nBAK3K4sMxBLJD+Fn6qMDNif",
-	"N6BZHPtekBIs6lhbZ9B9Ouj020fdrZmblC/cG/z60QiWS0KDGfZRt9NBckv+lmEqQIL1fI/fZnJjvziT",
-	"nMjzvYxG4iZJowDGjOdSsnmD7unpqe8FWZpKWngD78W7C+/+/tr3+CxK5kTeo2Yk/04iOr3BuUB9LHHp",
-	"MHq5JHLtmcCxO7HD09On1Yn5XpaETQvT6wz63Xanc/KL2gZynV9FXFQZXoy5QAmGOdttEAkyV8vzEIv/",
-	"EBN2BiNXHCY0+OjNML+Zs5R4gwmOOZErNY+EN+h1fI+SD+ImyFLOUrUx7i2p3jDxkmW0ypR4FsxqTo1a",
-	"ULh+Q5m4mcDDDSzkYEsy9Tv9WmlaHMyD8ZfyrCyRatWjtzEOSrrRl7ODYOiZCNicvKO3lC1o9TxgyhdK",
-	"SEiBHLD5PBJogTmKGa/Tqph6302mX1hUqaRIoVOC5niJZviOoDEhFOEkiSMStpWcr2oEm0ifo85hUebr",
-	"gRhNy4zm4fZFaeKSuG/xUvHZgsY8w+mUhD7CNESMEiQIRtPojlA0xqADWpqa5VvPCtSu3GbPpGSS0VAp",
-	"GqtFhrlXccDqmJqeckYz7rc6uNttnQRHR62nkw5pHffHnaCLT8IeOfUcy+ZnSlCCg1uidplgKXU3OM+C",
-	"gBA5bBBk1csruWK/OzjstLvdp0oMwOG8WrArgsuq74LpUXDY+gQXtnpxqq74XiGnFR+GDXEzJ2LGJHmS",
-	"+U2A0/DmLuLyE58giS8yAoL4//63//HP/y7++b/QycZyt9NRvOBtSgJGw0gZew16qMB1an/iPNqshIJO",
-	"j6dIzLBAS5ZJozSUCr7UTiet11gEM62Wtj9JXBxYFceRG72njn6K7kjKI0Y/l1paTyBFdRZmQYlJnKFE",
-	"X3bZQSCiO+INRJoRv0lT3FAPrOzOfCRVxegMNCLFmKX6gMZkFtEQRaJeS6od6Ots6qOxvLdukL2jTvMg",
-	"X7/7k3OEyqqM+orWZLolRcYLXnT/erHsLF7/8ELv8kysJrkPE2WZQJHgSI7ggdZAjuYCWOvPlFwRXJW+",
-	"8CLJgZhli6vlQzMHX8Ff83HU6jBnQUASUdRiHkYKbC/FrARICA2l9S7ncjmLkuoGTgMSF227NI2kJej9",
-	"8OMrffRvJe+l2XwM1//8Q6fbP+50Op3Di3f2zQkJ60xIxNVv/3pGZJWUmhTF2R12rjpPB53eoNP5ZRNy",
-	"P6Y0dFULNZdPtssK04e9VPVWvqOS4zCKZpgWjhujN3Bp0D89qePcf8VxFMIGe4mjuCy1z9AkInFoVOE7",
-	"eXONDL+zL7mZqLeUlHcptggXhfdIOU3SlKXaPlavSqWW7/kefNcbqK150DmwO9D35oRzYOXePOMCjYny",
-	"QnU7sADXW/qbmob3kCK9Si9YCqVXPGd0EkdVGSP3GmlQorRKchOYZx36X0hNScAsOcvSgCj3qQ/G01Iq",
-	"U6kxrgRDkVDmBScgpXOTipKF/PgDaFdln6sd5wxzPbKHXY0y8UC8KmVSRYvimC1UQIUHaZQodgxjVeo4",
-	"V3qpKA0edrj6ojfw/vTiykc/vjj7AYwWoyMrbYAHMzIHKT7HH14ROhUzb3Dc9715RM2fh3ZSXKRGYD3H",
-	"wYw8Z1SkLK6OEH7lYDPfEpLAALVZPmGp8mQHWHIztehwnjC/dR3so/NJ6w2jROnYIzQmE6nHZTyiUxSJ",
-	"4hyTNLrDgviIslYgP77jXLt1c31xhaf1q8AFxJ6kgaDdDWYZvuFGXW+jnxP8W0aeyV2tdhVXMyR3JF2a",
-	"I1B6vji9oTc+/PPtL//l/PjNYuhtPLfj8jomWAiSytH/59D79d/+vfVfrz92/eP+/dD7D69u6tYBLy5I",
-	"EuOl4tNFQrxNCSdUoMWMULW0EVfOEMFSEjr+GEwRwWkckbQc2Sh6TvKJy9l5DdMrrly/MDv5XP2MXrFA",
-	"qzXlebwHx1zhLEXcR5gjjBIsZmqJIo44Se+i8hJt7x1sXsMJS+cgibM0aqVkQqS0lnRwZt87Olq/c8E7",
-	"BUGo6nThMpqxBZpjukQcjD2pXiNhIl2FGXY3GnFExWFPjTSaZ3NvcHgshd48ourPfJgRFWRK0tI4i5G9",
-	"0gIBW1gRkRohRuOlYik4XuAl7EPaRjvMdW9ze//+/VkmhyGiAAtSz0iCmeSGmg9cvHyOjk+OOsUN9j3B",
-	"KUlRSnA8//+HyvDgmzOD8n45ru6Xe3mEUjwnwsif+p0jBzxyTNaRYV5gcis+7aOMahHaRueg4TDNBsGB",
-	"KMWW1npYlgLLGEUU9BPz1uL0X//w4uhv79/1/nZ1BpqAN/B+y0i6zJVkCMI2MYujbm/9cXkOJs75RIod",
-	"kDo1c2dIGUI+Gj0Z+Wgxi4KZYXhy9yFQkYxchmmTFDgOEviW8DZ6I/k+EmxKIOvDCjsl54qzfmLmqrSC",
-	"fLIF4dg06W6nt4l4CyNxPmmeLwmlblbrCPMRSxFGccQF7AE8BeejIopcZxDsc/nq5nk7Qr4s9YIf/3z3",
-	"y49//Xv4A/sHbPUmWuyBDE6s+SeyrOGXEBJmE6W4sgVFcyytwVyjkaeeCh8u6FkgjN69O/9hsD5e7QO9",
-	"dIBbGh/+kAZsnmApQsdLQeC18h9tdKl1ZK1PF2Wotink+7SGkUru2h7SAnGPJp3gGIdPWyfBUa/VnxyR",
-	"Fn6KT1u94GTSwUfh6aTbbSR4MSy/KwvqFkT2r/+mtJHe0dF9gzLSuEk/eW++jrjUK+EZ51zL+UKgTuty",
-	"A9TvPW2j9wTfDim8kcKmVm8pUbiitK3bvBsRccPNvJKHKXLxnF4zFodm7m2kFCEgkXwB4b6rwEccHXb6",
-	"1uGI0ZiFy/ZuM98XC3ulPKnlif5oBD74eUGNmxKYLEdYoDnjot0gTJRv1h1USCY4i3XkuVkn6G6gEoAz",
-	"7vyH+pUBwV6k54YKJcxDaqr5NKx7ctXu+o+UTLyB9+8Hed7igfqVH0julY/5Ekznl1Fcqxf8LMWf0ktQ",
-	"pE0BaWyTJiJrS3zTsThDcJ3/GwxKu8n1jsepYqYcxwR9O1L+8dF3cABAhIsZ4yS/lzKxpxkURqxcaj+9",
-	"q98GesjFjZD7PmvWWrn9d1vmy5/ePWchUUpgSnjCKFcZq9+zcHnF2CucTrXjB6QcOBWTJI6UNWWcGv/f",
-	"37kyrTamh3xKfbZKA8lZJL+J5celkMUUHffRT9H3kiwfWvqjrYCF4Eb25AM3grEbeMK7vve9lywdR2FI",
-	"6OcevIB81xgHt9oaDlhizXyrFDZMZGJHLefwI8FhYR4lzYTDdv7Ti6st3qZzY4pvUoq6VM9AgQ+J1my0",
-	"/81xTYGHp+U4gOoope8/KDiLHIfKqmfgHiCtHO85lWoCjl+kKUt3oECkn78Bx68lw7myOHZ4YZ3n2dgv",
-	"buDUfqqSlbTlB8tJPOa9mqV8wps1p6l59zuKHct17bud7fH+/ftW2epdtdplI1mue81Qs9KAnIHe4SjG",
-	"45hsMUgnR3fd+BxHSsPQRLq8AX0cBlXZr5+L85wh0FIMnzGuKvSGiZk0VhaY2+SljY+KPibPzabG8QXB",
-	"4RbTcksgovzM1c3R3HpQCRDJye6BPtbFUYi6KO235HLWNxSNiH0wBE3Qn8iShBfKXvvs1PQ9ylq3ytJd",
-	"+aib4r2XNXBFO2Xoz5c/v2n2l/gIa5dKZbnkBtdp2nNlv8mrY9y0s+c4lno7CW+0jawCWtVla85QNyta",
-	"uqWyqDqk9nV1d1zdxqW1C++eqSFV35JqChjhn3fx1x/0t3hKHmsnPDjXhCxbcNlajy5VGUBZugu31HlQ",
-	"Dvn+cNJmY6o4RHh0lvKlsX73sKGcAXzi8W86ycAnM07Cz21HSjYIWpvOaQNlFuuSUT2ZNnqNbwnCkCwh",
-	"H4B74C/llG7S9SrMDmYo5/saEgzeMAFJCJ9/2inLBEEhI2rpIfUeNonKfCip8jZTYpUSr25q0N/Va8EI",
-	"wnrGkgxvmHjNwmgS1Zk/713/qdyCKrFKSHXbukUfx2iumJs7sArKRGtinl/JLIpf2xenqCmTgcMf2dDh",
-	"EmKHgiFOyBZ2c1PW+A400trJWgrVfnJvLNXJDNcDaqOa9Ks8vYqvYJX1ed/XucN1h221/+3g+Ec39mlc",
-	"VF0Fn2v8b5hAlC2eFRMOPo8z4kKy0i9i0YCpNywZ/FZasBoH1GOMHVy5JdZj9bjH8Xq9ozxLEpYKEr4m",
-	"YYSvIMr0OO55SY6R+zX5lVHDMmf5wG/mcuQ3ECCTc3qfRoLsdj5dlpzlhYGrhVaxjnAvzHhkT95oIOlS",
-	"9rkBD3aM20lKSBuNSpV4o4EbcK0vZGwjhZIxpLdk6asYfykTgFHyTF3CRkL4qn5JMSAwlR+eBfmVCsvr",
-	"nNZlVBQcGhfj21SaAyKSr9Olv3X5eljXSaApg+QaiNhLKkMCN8TvMF2iJI2okJsKCfJBpxrLfTuOMQVE",
-	"jMT5nMnZL0WiO6uyF/5zOPzQ6bSGww/dl8Phh5OX8p+nL6+fOL/0OvaXs8518yM16Q9O2UDFv03R+eXP",
-	"6LB7fNzqIhwnM9zqIbkQ7VLKYGH8veL4z1q/XH/s3dd+WpcoFJM5HpkcumC/TIwX80QsbQKqPAXy8I25",
-	"toHKE9hoyLXfV0HXL4okhbKQ0sgecWD3blD6V0U4s6d8ddKKY8/3+rV9GRv/nQTCK0ITOZ6QlXyjeLY1",
-	"OlF556hKFsEQDrWPgYEbAuEFXqrkZkqmWER3pI1+ISlTdZgTaTHrZLaKQwGEoJsrctwv5YrI/zn5Ii17",
-	"qZw2khfErUmSSGyERt5dpr6afB1dFSySxgXYha47j69hKLHN095KKCyBt+tkdJ1OA1LTojA9QzSLY7SY",
-	"RTHJNTq5VPK60jxU8kRJKBQwolZP8yqaEy7wPCmuXI3/AGQ71EKgKb4jPiLAwhY6Gx0rka91CRWmMjXZ",
-	"ziZzU12d7dNwBi2yVmFK12uWwim13GJb7Ey1ZidlMTkpr+jZLn3IJQhkSNlkng2ooqsHPzrJOaqQ8AvS",
-	"GJ7bMr8GlaHf655YRSGfiEIIcCZyuKKORCkOh/WKw8uIxKGNgW+zabQMK5+XSBqRWUzgTCgUOpVvCyUA",
-	"eM5LZ6Fa3uMOHbf+cS3/02md3lx/7PjHDdPQNYG1aVpYzFSym7aHvh2VKwd1ZhnUsoFabpLlTWSApQ6C",
-	"QDlftjIYW4W4DXUIS2JSxyfWZVa6h0SRwfe0kDYDqTsgrxlVscctWPcZRapMVdJzHlGWogxk8reBPMff",
-	"QQURMrWrz3TqLUaTFAeQSqVcXpFQJTvH/dZYMnclQAs7fH09bHE35qXjzbL8tNc7PDzpdQ6Pnx71T06O",
-	"i3K9VqAHzvlcxbjsOS4viB6X86a6tShJ3Jp9s/QlySGvfcHSkD/TMqhejUZvC7ZU3a7aXa22derbSxir",
-	"LqykpXvvfbGq/UFkky5xt1gTG8ioVxElcNLxh3P1kJEk5k9LOJymeGkKz01t+8pET3NfQ7H6qmeNmb6b",
-	"xHWq0Vc9ozhHqSR945VZKdbVUphx1MzfIaNf3FWFjVIYW+2Js6u4HQe8MiLCeIkUmAYGRZBxKzoCLHDM",
-	"phmpU3MTwO+qujSMwbpBfvIbeeu9i76w+rG/mPsM/MmGycZlCIcN9kVpgVXOszYpnVJ9570rF2g3S+eh",
-	"6VI7SfvRFRPaeiaWKW3OnS41NECVQZV5ksG9Wbnj5D2VYwsv1S9onO6m5kj1jGnHqrT19XHJqy5KouWh",
-	"xcODM9KVHNFwQmeajeS+tCMlVKo0vxrovhxuJMc5vi4aQsdrFE3zCYM6sa3eqLhfRHWqphP8VL9MIHTD",
-	"lU/Yh39qng+s1omH/tGW/yHkaM2uWSsS32pesAVvyuGyPpr3jRmLCaZKr9IlX59QilUC3iorxrbMkqMR",
-	"FBePdK0nQfI5qCbTviQNaw5QrIxWLK1q8XHZ07Ta8jLVaO5w/ZxA9QS3QI5b0Dy3dDbaWzn61Wbb3UVw",
-	"3OgDFsaxUtYVh4QLBZMNxVmbyC+FGFaRXDWia7NzqWmcn8x9nDWnZM+eOGvoWQLmpNng6LmjrFBypHHI",
-	"IGCpQEctEumSiDYaWajK0QAKlqGmf6SdjwMUkkDyVXktoynhLL6D66IIaTomqlg6o+GQsky+WMkLuFkZ",
-	"84EBGh2TAGecNHlw9bqrglstjQycml+A1rSJffnQrKDaRU4BAOdWTvI6ly9D48z6qVNwQqvwpUXQ41rr",
-	"d5T9b3iNgNrahbCzRWrmu6VhWsYPrXeiwT0oSdldFJL0G66r58DjY37ViX8aRwCjAKchUlBsJTCgIkLp",
-	"virQP8FgLh1xu2q5TVpji5YoV3u0GY9EdEc+zd0mqSxQTLTwcnxvDV6zJuDEfXvNuo/lNfO9D60pa+mL",
-	"VhqZxI+tCQ2lVOjbi5fP0Wn/6OS7moOsHd4b5J0Y29kArdVGlRaAyKTQqaCCM5oTX2nInFBBaECaPcPd",
-	"zjrXsEOgFr+NkhbTTsZWwqCATOk19znSXj2YTzVi6qOFxoZRo4fIqkJjAP/zxsLeiT3UCPxmnrX51HI4",
-	"usbIgEX1UmnabjR4FbZTp/90X/TPNZlmRflIHmd76vr14WeNlLdmt/m5xxhgUACAhAX6qJG6HIw1EjeH",
-	"3yt/+i8ZEyA7wQu2ZBlAyE0gnBInpU8dFlXww1L6S6d1iluT64+HdSkwm1Nb6DS8chkIV/5yPOYszgRB",
-	"7y7OVWxXIYyo/K5QOf7IhyTGEeUa5M7dMDtAgLmcD341K+nGOyVHqZUvDsepx61iIVF44yzESx8RHMzM",
-	"BAjgZIcs4BbysD0P2+hKmo05CpRct5BZxHs0XioQYxhc21Hwti3hsHZSbU3HjpVe5VxM3ymu92v6R1QT",
-	"kf1KpqtfV3zg12Frrm5VVNseygwgc/Iq86vkQ8QFd2ThzTzicw3IolURGJbC8tJP59M0TvLydVBnKleV",
-	"yWKGoNUbuJ0IETtWzQ35IDV4fqMMAs8vIzv4TXmkflNNi98I+F4qePZXpy76W6FHFrDSt7HDNWZ3DUYh",
-	"1P1EQhpDaKytI+XvrzpJdvD5b+OM34NXW7vu1Vd9M+8GXuRCvT+Yk9ss2GP6t901KeSYlPGxv6DswyK2",
-	"jeMm1msqD1q+vFta3RYAf7eAzRd+nIpmXEPC5AZH5C9OXMrumd7aDMR1Fpd2mz2oJ3EbH+K+kuk2yJvb",
-	"1BOoSLQqucxanVbr0hOpW0jdYmH3XMzNqF/ad3tKMdXfbp7XbnmED7ahtnVi72tHOI7e8uZopl2Vva70",
-	"e27NaY20roH0TiKBY+6jMJpCAI2GaLZMZoTyJpCyjRPxzlq/dFqn1/r/W6ty8S5nUfIJByPIMzdXpwmp",
-	"2+5ruj6scezr29+ouyuuP/3i6nvr1vzSyerZwuP0I1uYFMOAxCgmE6HjVBkVUSzFnUaJX5fwvC2x3DYa",
-	"WwRMPxeNCwOsJbjpcLHFlrKdLvacHvjJurUZWN1Ec/JXTvrFy+fo8PDwFNyF766eF0/3is4vdvYhFqQl",
-	"onnJrXVYdFf06sRtaWkLym+x28oXlWoNsqEw2A0xO3PvTgaSwCVXCb7/uOKxOmu9BKfV0/uW+2d/mz+7",
-	"vQa0XU6CLI3E8lLuNb3TcSZmvTr/1p/fXwFABTeRG0jBHSvIcnVFJ0mPzjIxY2n0D/DajAzi8bcG9Pw7",
-	"CDiORyb5FAeCpT4aCUIxFSN5bUjVHz4aAajiKMdX1CE0/UWOghkJbklomkdgulQlmSTmpOScBaBJxuTd",
-	"WLTRKyb1yKX6Hsc0HLMPaB5RoWfIB+jtz5dXaPRx6PFsPPT8oaeGBf+E0Qy9+5GkhII5YQpDG4b27uKV",
-	"il5OYrZQvDaOCBXPUxISKiIcq/Z+MCfFiiEKOEgBCkf1VrGoplDYb1p7mzsXaSQgmz+MRPFWDBVU+RMK",
-	"snWAwzmgip4FAjEKVZMq9KrpZIg+JjwKyRpMS/3OSRZPVDO9WZQ0vdK5350eo+QbDkDbGlNWZ0VGqQkJ",
-	"8sKTykjRetIG3zIEgpCu/oZvO9LAd9wkIeXqkj/M2yoL55bQd2msm70MDg66vZN2p91pdwdPO09PD+CG",
-	"QoGTOj5QNhzRCas7SDYioAevAfwGCEarWqqwO5LGOIFR6c2rfhgTqAOOTKtO3WBE2UOqZfgU+kNSMqRJ",
-	"SsIoUH5p7eVqD+mQPnlyAe/g7SdPkGozbUB5pP0EqNkKkSVJCEViEQVE4fUgTNGohA0+0tA0jBILTANO",
-	"YgOWDv1hIjGkOEgZ53oC3GkGVEY2V5kFukG6AcXRKX1yFhyakvpF0HQfzXF6S8IhzUcoWqapyQBJ9WfU",
-	"Rj+RJUdjEkPcjBW2vWVGNjvXUuaZ/HMJEftbkgj46EkPzQCdBPrb4OWQ5qsDN/T6bXRmCwhZipTKbjuj",
-	"WOibjBPwiEvyZYleI40GZRZp9OIKT0dONMEgguhGfLatDDJV07CfUMCyOEQZDZkKuwGYDb4DzGPECaF+",
-	"vgYCT4e00gcz71wA4OiIq64bWOjKurlBVu93TtGo7NMeubdCoymdu1dpFTXU7STMLzAsVcdu0HaQUvx4",
-	"Xu6uifXWhB+ePEEv4EyogGzEi7gFLqrAyAnXmiJ6HcUZBSyUm+X7FFPAkrfxGx/xmdK9h3Sk4rMjH/0G",
-	"cSoQfiaYZRHmDUK/QlxGOOYsnwZHI23ltM7DURtpqAIFo8HNnu93+mhUiimMYNtpp7VtFtXvHA3pqBps",
-	"GPlGOpvA3VxT7nsWak6gByIJHensFBBrKnlgzrgw0MxyP+ZflmqcjzAKM0VnYq+FWGAEeXVqxwLSF6ah",
-	"FO8fdGegQOEfOX0S4Mv61MgD9OOLsx8MJWbYNB6SRrI9pxq0QA5VniPohwX1/zqRBJCaQBrHUUAoJ3m6",
-	"vPf6/MrzvcyyeejplRCqjxNLpwf6oYN5JJw4qcpo5Xkcxxt4XSkewOWQEIqTyBt4h+1O+xBcwWIGgt5p",
-	"HDf46E1JDaz930wDCiOzKFnYZDiN+DByhfrIxGFr5CHSnVIV0onFCtK0Ygt51NiQKpNRY6wN1OkHmD94",
-	"pWBGbkY6K8vyxnPVTI+Llm2H5zaZ+bXewMlvOVDY/vf+2hs1HMX6G6tQ9vfXJdTzXqezAn2kDnUkxly0",
-	"VkUEimBZEMbYHHLEfaYCOqIapE7J/tDG5Df6igR1D1lSHdTgW8Kj3fWPlrF94LnD9c/lQOj3vne02SBd",
-	"MGZ4aoPvlMGiXJsI9q2xhn4tKK/X0GnUtk98BcjBZucLPM1BycDN96Gl1LNWziUoowRSDpxIJuA5qJaL",
-	"HE/UYBLGa5jDFWhiIs8jnKRsXkwk9OUxJ+kdsW3apLqUkoClIXdSLk1qvPYwGq1bMc/fMpKpF4BkTqfE",
-	"RziOpSCB0H6KKTd1mZApgFMFkadSPB3Gr5j3AC2gl7bI8wHbQyp1c/lp0zePMgQha3nN8CrJoBRmvWZi",
-	"RvcBXDga1jEkqPpomb632zGkUqMgxTtg73/PwuWWbEMsWEvoZu6rAeTczu9bYBVV8lXvi84inbhS4n7d",
-	"Laehqmg2Y33G/b8l98sfqzDAt6rkDakmnnCb7vJCGUpIyhnFMegbeWaxUjmtug6oSnSKtAahGxE63HRz",
-	"+EW3a2LLbZu46tGaRoulZoWrnrb3bc25CxDkn5V19zunO0PYthKnSeA6eGunpeB9MUmmxY27d+U7zp1H",
-	"lIN4b8CNeSWnLiyBEWn91uHFFkFAm73F7pkRN3hiyshPM0p1fPNT4b1c4t1vhCG7c05SNQXpWm6T7gYb",
-	"q9CkBh462mQX10DoyYd7vfUP53DAD6uFVDDx1qshyq9V0kOUkwtT2+t9H6rILWQr3Ptu89OPJqx532i/",
-	"mHZt2ubM+4qBCwIXOuJG3DrCaKg8O0WvgzQ3FRZykHHB5lA9oM+MRkk2/mLzgwZ/M38I0Fv0KHAc3ZI6",
-	"jWFKxK76gtOLbQ+GBlRdrhW0CaEKSiEPyq196FLdp5/bTjo3MThbV/s4MMiHnf76M+ZiPG8pPsstUT6z",
-	"BN1gciVo5t+ByaT8f/vlVNZomulWAjW5Q/aEa17A/Zomh0WmIN/2gFxhNbXzPl4PudHdNlmb7u663lGb",
-	"7vBir7NNd3m1w9amO73aXWzT3f7j/nf7N1CHvtc9L3/POGkFmJOCGLvfdsearpX3100S/6CMxLPrB5qc",
-	"GxdEZCktuC1UEAxKYZX+sMBSzKOFVIQhlDEmhOaVpeQDDkS8RIwGpI2e6ziE7sgvJaUiz8Cc/SF1wik+",
-	"lB2aIlTFLFQIZUyQFrPQ7lrHw0AtxxwtSBz7ZexfG2xWSv1AB6NFukRsMqS2zbCNcbnUVYG8SHCUEp7F",
-	"UoeRw53ODJiBDaig8VJ3Qbd6F0cJTkUp/u0PqfKj2Fb8Ouyh1Sv9JEaQUF+nIqnx7cmr4m/AQV3uuasD",
-	"ZnXKo9WNFG7UFlpRDZzmfbW75vbqX46xsdmQi9CN246//HRFx3tuhlPYXtZuVTXLj+tG2cklUum28zvQ",
-	"7B7JowJcZn0/IUVQw3D350JxeZ3veK9nmEPmI1KB3pxt41jK4eVuLpW9YKZ/qlOlpjKsviTr9+JA6fee",
-	"rn+ivoXK78L7orjk1kZNNGmZWrzdXDAHSY4CU+uKMZnCSj1SSUM4mGmNSh4qGraRhQhBygkDFZoknjwr",
-	"IH6gOcGUm3ZexEVz0M6VBeZDGjOuXO5TxvJ+CDrPCXoiRCrcpDBCDOLJCAEoeB6Ngvwgk/FuVMAmz42h",
-	"wyP7brQWuj7Yo4e7BZO0T9QySRNR++qI+eqI2dk0zQ+R4V4mD/NhnTIGAGY7t8xDHvmvjpl/FceM2fQV",
-	"z8w+tn6Nb8bs2ofwzjhgavt2zJyBj4Jrf4JOwLZJIpGwwHlGKXjmJnpA1iRHM7aQt0odA3I6NTUH1r/D",
-	"aLxEOAxRlvhDCqoDm6oKXkjAVQl9CjvAUWsUpAz8lmaUI0CfCIiyWMc4lsqZWywg9Y0UYRQzCDZxQXBt",
-	"Eoka1peQRcIoaQmC1+oVuq6UkiuCt1AuaspRN8oi6W05DePp2nAe2zs1ys9VG/bqEbTRyORU2EoUm/6k",
-	"MnfVns03fEm3+poD8sfyc+zLXWFYnk3vhxxs5XFQG+l3m+vRhN3SAADzNd9jPx4HXflUUV+0FK64HD5N",
-	"c1njcHD7EOxbybgUeDKRZ4Y4TgZV4mycfT5I9oJuIX+yfoJKxEflmrQM/GLLqfgaUjegMSiU1UCVi5ID",
-	"+glfw3nKSywh1OSgOIMEdH4MKsaEpUr9MC/EMWdDOtdhIxUFkkriAAD7AiaXMmdy4CPhNtSjfZ+2Lkkl",
-	"zFj5ZNakTofJI147GEr7iL8o2myUm7IFE66gBGykr2zrznmsxJpLE2m8ynO1ue1ktvC1Biu3ByULA22+",
-	"UxRmW13iXytu8oWGPuQ1tUWkKlEf+YDEfodFQsGfZZP1vXtXxh1cyLc6bLfHEu5/mMiCrqUuyXldWF2R",
-	"8upuEMU7BxfMzWvkvSs4P1HuZzVif32OBiqlaBh5C5kZMcF3xPofWBzaqm7VALJGYg6pZJuMQrksU8jk",
-	"0H2Za518EVGuqneh6zL05ilp607P5xphPXD6MPu66LFGcuuR1iZb1CsujyTFKVm0JnEz6ovlhS4k9mY8",
-	"MH/iASR4SsIoJcEmPgcnpfbTJfhzWL2vEvyrBHcluPGRFm0ac9nKdivQNxfTDVCuX2Xyg0T7Vf2CAh00",
-	"ohkaPOwx8E+xyFIc57LZQLysLrswhRB54VFE87pwfpvZgvC83PtZXu6tP1Is+K4v97bjefyC7wI06f5K",
-	"vkHib1bz7YLXbsU8nKe+1n1/aXXfBVCmusJv5wyYc6+f+aSIeenEH3zkt9nO5VYUkTASttrKnPDGeqv6",
-	"/BoNmvzI+TWbxMAsvvO2x7DRo69+/ppb83gKoQFd/uKya1ZxCJNgYI/OPlnE+qQafc63TKp5wHP+Nalm",
-	"m6SaXbf8Z0mr2XzbV/Jq9rD569JqclD/7Tbu5U/vmj1T0CAyLyiSoiA3WgYgNOW2V5JzgJ6MQG+Grplg",
-	"7OVS1UR3laQugqwJBhK6jc7FkAZFZ5jKw21whMkRyScZJO9BK2nlEuNRTKgcc0oSXRcONT7fuB3oANlr",
-	"SN3+uHmXPjolWzjANI9B/c5pxfGlnR6A31KL1JLtrl28CCNh/VvrzYTnsDJVVrUztssm2ojtbLCNQlJp",
-	"h/AgzrHPrk3J9TJOMSufHtAttj3OzWcnidqToRLP0h63qK07FlU9fDrR78CBWCM8/2AuRMdPAztIwWbx",
-	"zT2GpQ5RXz2Fu3oKi3jMZVehWhyWKiN8e2vAeApbLG1J5Wh3v6HyIhxYSKRGX0JGARmSohmASQvlN5gz",
-	"SDFBb1RvFdXAMRKCUAOQykUKUOYKWxJ9ixHHsao5wlSDUqs8/5SgMROzIQ1JLDD/DhDeCgiUTXU+BmHo",
-	"M0i+bZGgzP21h7iOq39GP95Xs/6hzPpvODJ70hxo9fcnYj/uYMSsOO+t/PTtEMG3NlJ9aUAYcoQRHGUf",
-	"JbrlkGR5lEyx/LdvoLYLnKVYAqA4gU7+hz62Bt9dWRHY4CCMScwWQ/oPkjKkU2p5KadfGi63ZJljAerR",
-	"WXtFYZqbFrR1vEbRy7KbR0z9H6cAM78+7i4HvC3Pcp56dEtjb/xWTcrYGUVplkbTmdDYpJF4mJT+P1h6",
-	"/l516T8QtKNCclQOlwmOY8WZkGRMfyQ0x685+/uzBhRneijlQWfuw9jSOyOrKg0xoVFixFHIggzUcbkR",
-	"5QMhQEm3LRz+AfjUqhs/ZgGObUH/t6M5viVyE4++axeg9MsdUzogCfVEa+MWBuGRI/BK+uBLlP9VSVxO",
-	"m5a2aS07MIkW9WOdM0qW4OnUWRBtdC64zcqPuIuCrxamhGmgXKJz0//EgfHS/SzykdjCi+pYVGnDgqW3",
-	"qvVOjpuon3XSOatPK+KoBqZjlk1nGqMbWqGzBZpnwcx5l7Eoqy96V1TAnmvUbWmQaQUMXNO1WhhnSDN8",
-	"TTk85iwdk9CH3GLTsiEfhtrK99f3/y8AAP//",
+	"7H3rchs5luarYHImoi6TpEiKkiw65ofKZXepyna5Jbm9XUWNCGaCZLaSACuBFM12aGP/7iPsG+zGvsL+",
+	"6zfZJ5nAOUAm8sKrKctV7f7RZSXzAhwA536+88ELxHQmOONKer0PHntPp7OYwb/PwjBhEv4p0+mUJguv",
+	"551xoSYsIaOYKs/37micMn1HECn988voH/97zDzfC0TKFTzx3XPP9+KIs7bX8/6c0oiEjMSUfEeVYqTd",
+	"Mb92vJ73IqaKHHq+x+mUeT3vF/GP/0te/eP/xTFLPN+bCalofBOIUP/YbXVa3v29752Ff0ululQiuC2O",
+	"9WqSMEaGibhlnAhO1IQROWHxyB14yGJFvV7j0PcSRqXgesg1j+gvPaM8YHHxI+8iNSGUmGedF2dv+zkJ",
+	"WcJCeNc8EXxMZPR35rwwpioS/IIFLJqp4tvNDSws0NpevKHK63mdVue40W43OqdXnXavddhrnzQ7v3i+",
+	"F4Vez2u1Tyk7pq3G0ZOg1TgZtlnjNDwMGoejQ3o0bI+Og65eAqmoSqXXy18OAzznMh2NoiBivI7ClyIO",
+	"iUiLOwGXJ3KevJHwqO+FTNEohqVhCSORJFwowrhIxxMiRuTi7OJ5o9Vqk4gTeKapp8Gl0oPyet7BXftA",
+	"aHJKZ8jd1qnvqUjFbMmL7cs831MJDdgNEKY7HJ12RodHJyfDw25Ij+lhwE47p2GLtVj35PBY372Y6XdO",
+	"lJrJ3oH5ctOckWYgpgezRAxjNpUHNdPV9PuJLc75m0SMqyfpasLIKEqkIvogTGdKj1qqKI5JknIe8XEd",
+	"VUM2nQnFeLC4uWWLm4jfzOzbXfImC0LHNOJkrrcn7GI6ZeSWLQgdKZbAJRVNmSbOBVPJonGmr+9C79Is",
+	"zBcjCV+rmdPDrcEK4pjFuGC/pVHCwuJSvBZ6rBuQO7GPO7S+ZDwklJPz/N7GT2xBJoyGLNG7uk2UIJ2j",
+	"I3IXyWgYM3J2+ez8nAQTmtBA6elsRPVWTvUzTpyhWUI7o/tkNM6+qQn884xx4HZlmUHETPNT+KnKyID9",
+	"eT2exrHvBQmjqo61tXrtJ71Wt3nU3pq5afkivd6vH6xguWQ8mFCftFstorfkbynlCiRYx/fkbao39vMz",
+	"zYk830t5pG5mSRTAmOlUSzav1z49PfW9IE0STQuv5z1/e+Hd31/7npxEsynT9+CM9N+ziI9vaC5QH0tc",
+	"OoxeL4lee6Fo7E7s8PT0SXVivpfOwmUL02n1uu1mq3XyC24Dvc4vI6mqDC+mUpEZhTln2yBSbIrL8xCL",
+	"/xATdgajVxwm1PvgTai8mYqEeb0RjSXTKzWNlNfrtHyPs/fqJkgTKRLcGPcZqV4L9UKkvMqUZBpMak4N",
+	"Lihcv+FC3Yzg4SUs5GBLMnVb3VppWhzMg/GX8qwyItWqR29iGpR0o89nB8HQUxWIKXvLb7mY8+p5oFzO",
+	"UUhogRyI6TRSZE4liYWs06oEvu8mNS8sqlRapPAxI1O6IBN6x8iQMU7obBZHLGyinK9qBJtIn6PWYVHm",
+	"m4FYTcuO5uH2RWnimrhv6AL5bEFjntBkzEKfUB4SwRlRjJJxdMc4GVLQATOa2uVbzwpwV26zZxI2SnmI",
+	"isZqkWHvRQ5YHdOyp5zRDLuNFm23GyfB0VHjyajFGsfdYSto05Oww049x7L5mTMyo8Etw12mRMLdDS7T",
+	"IGBMDxsEWfXySq7YbfcOW812+wmKATicV3NxxWhZ9Z0LMwoJW5/RwlYvTtUV3yvkNPJh2BA3U6YmQpNn",
+	"Nr0JaBLe3EVSf+IjJPFFykAQ////8b/+8T/VP/4POdlY7rZayAveJCwQPIzQ2Fuihypap/bPnEeXK6Gg",
+	"09MxUROqyEKk2igNtYKvtdNR4xVVwcSopc2PEhcHmYrjyI3OE0c/JXcskZHgn0otrScQUl2EaVBiEmdk",
+	"Zi677CBQ0R3zeipJmb9MU9xQD6zsznwkVcXoDDQiZMxafSBDNol4SCJVryXVDvRVOvbJUN9bN8jOUWv5",
+	"IF+9/ZNzhMqqDH7FaDLtkiLjBc/bf7lYtOavvn9udnmqVpPch4mKVJFISaJH8EBroEdzAaz1Z86uGK1K",
+	"X3iR5kAiY4ur5cNyDr6Cv+bjqNVhzoKAzVRRi3kYKbC9FMskwIzxUFvvei6Xk2hW3cBJwOKibZckkbYE",
+	"ve9/eGmO/q3mvTydDuH6j9+32t3jVqvVOrx4m715xsI6E5JI/O2fz4isktKQoji7w9ZV60mv1em1Wr9s",
+	"Qu7HlIauaoFz+Wi7rDB92EtVb+VbrjmO4GRCeeG4CX4Dl3rd05M6zv0XGkchbLAXNIrLUvuMjCIWh1YV",
+	"vtM318jwu+wlNyN8S0l512KLSVV4j5bTLElEYuxjfFWitXzP9+C7Xg+35kHrINuBvjdlUgIr96apVGTI",
+	"0AvVbsECXG/pb1o2vIcU6VV6wVKgXvFM8FEcVWWM3mtsiRJlVJKbwD7r0P9Ca0oKZilFmgQM3ac+GE8L",
+	"rUwl1rhSgkQKzQvJQErnJhVnc/3xB9Cuyj7XbJwTKs3IHnY1ysQD8YrKJEaL4ljMMaAigySaITuGsaI6",
+	"LlEvVaXBww7HL3o970/Pr3zyw/Oz78FosToyagMymLApSPEpff+S8bGaeL3jru9NI27/PMwmJVViBdYz",
+	"GkzYM8FVIuLqCOFXCTbzLWMzGKAxy0ciQU92QDU3w0WH80TlretgH5yPGq8FZ6hjD8iQjbQel8qIj0mk",
+	"inOcJdEdVcwnXDQC/fEd59qum+vzKzquXwWpIPakDQTjbrDL8JW06nqT/Dyjv6Xsqd7VuKskzpDdsWRh",
+	"j0Dp+eL0+t7w8MfbX/7b+fHred/beG7H5XWcUaVYokf/n33v13/518Z/v/7Q9o+7933v37y6qWcOeHXB",
+	"ZjFdIJ8uEuJNwiTjiswnjOPSRhKdIUokLHT8MZQTRpM4Ykk5slH0nOQT17PzlkyvuHLdwuz0c/UzeikC",
+	"o9aU5/EOHHOFsxRJn1BJKJlRNcEliiSRLLmLyku0vXdw+RqORDIFSZwmUSNhI6altaaDM/vO0dH6nQve",
+	"KQhCVacLl8lEzMmU8gWRYOxp9ZooG+kqzLC90Ygjrg47ONJomk693uGxFnrTiOOf+TAjrtiYJaVxFiN7",
+	"pQUCtrAiIjUggscLZCk0ntMF7EPeJDvMdW9ze/fu3Vmqh6GigCpWz0iCieaGhg9cvHhGjk+OWr4eqL6J",
+	"HDbJO2Pg6TOklZee2amoQGiJxQUZMpqwhChxq2c9iDgI/Btz16CnzcM+18MRSfR3OAc2phZpdh3rubLQ",
+	"eRReNcCPwb+LqpS+0Q3SBmLG3Lv7PKbBrWEH+kcUWAO8kWj1Vjb7vHCSvsNJJIzG0//oo4Ul+56P8/6P",
+	"vlf9pP4V/pHd30sYDTdnleXTdFw9TfeawSR0ypSVzvXnSi/nwDHoB5a1g0MCpZhPUm4UjCY5B/1PGCEB",
+	"7lVNI0NnkSbAULMVMW8tcp9X3z8/+uu7t52/Xp2BnuT1vN9SlixyEwJC1MtY6VG7s56ZPAMD8HykhTLI",
+	"5Jq5C4Jmok8G3w58Mp9EwcSKA302CSiQVmuBabME96Git0w2yWstFYkSYwY5MZkqgFpAcdbf2rniHs4n",
+	"W1Adlk263epsIvzDSJ2Pls+XhVpzrXUT+kQkhJI4kgr2AB2DaxaJotcZ1J6pfvXyeTsqUFknCH748e6X",
+	"H/7yt/B78XfY6stosQcyOJH4n9iiRppAwFyMUK0Xc06mVNvKub6neSJXPlwwsyCUvH17/n1vfTTfB3oZ",
+	"VqVNM7/PAzGdUa1gDBeKwWv1P5rk0lgQxtooahiGFer3Gf0r0bKnzIOORq3gmIZPGifBUafRHR2xBn1C",
+	"Txud4GTUokfh6ajdXkrwYtLCriyoXVBofv0X1NU6R0f3S1S1pZv0o/fmq0hqrRuecc41cG8tdoym2yPd",
+	"zpMmecfobZ/DGzlsanxLicIVlXbd5t2IiBtu5pU8DMklc3pNRBzauTcJqolAIv0CJn3XvIkkOWx1M3cs",
+	"JUMRLpq7zXxfLOwl+pnLE/3BqkPgBQcld8xgspJQRaZCquYSYYKea3dQIRvRNDZx+eUaU3sDhQlcleff",
+	"168MSPciPTdUt2EeWo/Pp5E5b1ftrn9L2Mjref96kGd1HuCv8kBzr3zMl+BYeBHFtXrBz1r8oXJCImMo",
+	"SUUVW0Zk46fYdCzOENzQyAaDMkEEs+NpgsxU0piRrwcYPRh8AwcARLiaCMnye7lQe5pBYcTocPzpbf02",
+	"MEMuboTcM1yz1hgU2W2ZL396+0yEDJXAhMmZ4BLzeb8T4eJKiJc0GRu3GEg5cLnOZnGEtqZ1+fz73yQa",
+	"nhvTQz+Fn63SQHMWzW9i/XEtZCknx13yU/SdJsv7hvloIxAhONk9/cCNEuIGnvCu733vhUiGURgy/qkH",
+	"j7ZE2TgwmnKmFOqJOP6wd+/eNcq2VN0YzCMHZdNLD6WGLqOMCJokPzAaFshSUnQknI4/Pb96vMGZvKbi",
+	"wNCM0MojmBchM3qX8Z06IwXvXMNx3q0aZsHR5zjDVj0D98DC6/Gec63E0Pi5Nt/WEbSGApF5/gbsv4wM",
+	"52gP7fDCuqiBta7coHf2qUpG2ZYfLCdg2fcahvcRbzZ8sObdbzl1dlf4+Bs5LQ3IGegdjWI6jNkWg3Ty",
+	"q9eNz3GCLRmaShY3YC3AoCr79VPxxTMCOpTlgtbNSF4LNdGm1JzKLPFs46Nijskzu6lpfMFouMW03PKV",
+	"KD9zdXO0tx5Ugnt6snugT+aAKXihUDcvhQvMDUUTZx8MwRD0J7Zg4QVak5+cmr7HReMW7fCVj7rp+XtZ",
+	"A1fx4IL8ePnz6+XeHJ9Q4/CpLJfe4CbFforWpb46pMt2duabtM5MDEZWl215dYFd0dItlUU14dAvq7vj",
+	"6i5d2mzh3TPV5/gtraaAi+DTLv76g/6Gjtlj7YQH55qQIQ0O5czfzDF7K0124ZYmh80h3x9O2mxMFYcI",
+	"j85SPjfW7x42kjOAjzz+y04y8MlUsvBTW7maDYLWZvIRQZmlptzXTKZJXtFbRigkuugH4B74C13my3S9",
+	"CrODGer5voLkkNdCQQLJp592IlLFSCgYLj2UTcAmwayVkiqfZbmsUuLxpiX6O74WjCBqZqzJ8FqoVyKM",
+	"RlGd+fPO9e7qLYhJcUqr25nT9nGM5oq5uQOr4EI1Rvb5lcyi+LV9cYqaEic4/FEW2FxAZFMJIhnbwm5e",
+	"lvG/A42MdrKWQrWf3BtLdbL6zYCapCZ1Lk+NkytYZX3O/nXuDt5hW+1/Ozje2419GhdVV8GnGv9roQgX",
+	"86fFZJFP44y40Kz0s1g0YOpLlgx+Ky1YjQPqMcYOjuYS68n0uMfxer3lMp3NRKJY+IqFEb2CGNjjBA80",
+	"OQbu1/RXBkuWOc0HfjPVI7+B8J2e07skUmy38+my5DQv6lwttIo1oHthxoPs5A16mi5lnxvwYMe4HSWM",
+	"NcmgVEVpsp9WFqFiNhehfX7LFj5mIJTyFARnT/EStRLCx9ozZEBgKj88C/Ir1bHXOa3LiDY0tC7GN4k2",
+	"B1SkX2fKtutyLampcSFjAak/kE+gqQzJ9xBdpHxBZknEld5URLH3Jk1c79thTDmgmcycz9l6i1KcvLUq",
+	"t+I/+/33rVaj33/fftHvvz95of95+uL6W+eXTiv75ax1vfyRmuQMp+Sj4t/m5PzyZ3LYPj5utAmNZxPa",
+	"6BC9EM1Sumdh/J3i+M8av1x/6NzXftqUlxRTTR6ZHAZsoUyM59OZWmTJw/oU6MM3lMYGKk9goyHXfh9D",
+	"wp8VSQolPaWRPeLA7t2Q+a9IOLunfDxpxbHne/06e5kY/o0FyivCSjmekJV8o3i2DbJUeedgFZIShIbG",
+	"xyDADUHonC4wMZ2zMVXRHWuSX1gisIZ2pC1mk2pXcSiAEHQzWY67pUwW/T8nm6WRXSonteTFjGtSOGZZ",
+	"hEbfXaY+Tr6OrghpZTAddqHrzuNbMpQ4y7HfSigsgLebQgKT7ANSM0PQekp4GsdkPolilmt0eqn0ddQ8",
+	"MLWjJBQK+F6rp3kVTZlUdDorrlyN/wBkO9SxkDG9Yz5hwMLmppKAosg3ugSGqWw9vbPJ3ERcZ/ssOYMZ",
+	"KlphStdrlsIpk91iW+xMteVOymLqVF6NtV1yk0sQyN/KUo02oIqp/PzgpA5hEehnpDE8y0o0l6gM3U77",
+	"JFMU8okguoMzkcMVNUCoOBzWKw4vIhaHWQx8m01jZFj5vETaiExjBmcCEQQxGxjKN+hUls5CtTTLHTpt",
+	"/P1a/1+rcXpz/aHlHy+ZhqnnrE0io2qCqXjGHvp6UK76NHlvUIcIarlN5beRAZE46A/lbN7KYLIK0m2o",
+	"w8QsZnV8Yl3ep3tIkAy+Z4S0HUjdAXklOMYet2DdZ5xgibGm5zTiIiEpyOSvA32Ov4HqL2Lrjp+axGBK",
+	"RgmFChfj8ooUllsddxtDzdxRgBZ2+Ppa5uJuzMv+l8vy007n8PCk0zo8fnLUPTk5Lsr1WoEeOOdzFePK",
+	"znF5Qcy4nDfVrUVJ4tbsm4WvSQ5Z93ORhPKpkUH1ajR5U7Cl6nbV7mp1hjGwvYTJ1IWVtHTvvS8iEjyI",
+	"bDLwBBlOyAYy6mXEGZx0+v4cH7KSxP6ZEY4mCV1Y0ACLS7AyDdXetwRoYNWz1kzfTeI6SAKrnkHOUYIT",
+	"2HhlVop1XAo7jpr5O2T0i7uqsFEKY6s9cdkqbscBr6yIsF4iBEKhoAgKmYmOgCoai3HK6tTcGWCvVV0a",
+	"1mDdIHv6tb713kXOWP3Yn+19Frpmw1ToMvzGBvuitMCYkW1MSgdmwXnvygXazdJ5aLrUTjL76IoJbT2T",
+	"jCltzp0uDaxDlUGVeZLFLFq54/Q9lWMLLzUvWDrdTc2R6hkzjlVt65vjkteElETLQ4uHB2ekKzmi5YTO",
+	"NJeS+zIbKeNapfnVwi7mUDE5RvV10RA6XqNo2k9YxJBt9UbkfhE3qZpO8BN/GUHoRqJP2Id/Gp4PrNaJ",
+	"h/7Rlv8h5GjNrlkrEt8YXrAFb8qhzj7Y9w2FiBnlqFeZgrSPKBQrgaaVFeOsCFSSAZQ+D0wlKiP6Oah1",
+	"M74kA0kPMLqCVyytaml02dO02vKytXLucP2cQPUEz0A4t6B5bulstLdy5LLNtruLvrnRBzIIzkrRWRwy",
+	"qRDiHErHNpFfiPZWkVw1omuzc2lonJ/MfZw1p6AwO3GZoZcRMCfNBkfPHWWFkgODIQcBSwSMzVBkF0w1",
+	"ySCDGR30oJwaEAcGxvnYIyELNF/V11KeMCniO7iuinC0Q4al3CkP+1yk+sUoL+BmNOYDCxI7ZAFNJVvm",
+	"wTXrjuXARhpZKDy/AIuaJfblQ8sE1S5yCsBTt3KS17l8BRmmmZ86ASc0hi8z9ENptH5H2f9K1giorV0I",
+	"O1ukdr5bGqZl7Nd6JxrcQ2aJuItClnwlTW0feHzsrybxz6AcUBLQJCQIo1cCciqiy+6rPv4jDObSEc9W",
+	"LbdJa2zREuVqj7aQkYru2Me52zSVFYmZEV6O722J12wZ6OW+vWbtx/Ka+d77xlg0zMVMGtnEj60JDaVU",
+	"5OuLF8/Iaffo5Juag2wc3hvknVjb2YLk1UaV5oCmhchiUMEZTZmPGrJkXDEesOWe4XZrnWvYIVBD3kaz",
+	"hjBOxsZMQAEZ6jX3OUpiPRBTNWLqk7lBrsHRQ2QVsSLA/7yxsHdiDzUCfznP2nxqOZTg0shAhsiGadpu",
+	"NHgVLler+2Rf9M81meWK8pE+ztmp69aHnw3K4Zrd5uceYwBpAXgUEZijxupyMNZI3Bw6sfzpP6dCgewE",
+	"L9hCpAD/N4JwSjwrfeqwqIIfltJfWo1T2hhdfzisS4HZnNrKpOGVy0Ak+svpUIo4VYy8vTjH2C7in2B+",
+	"V4iOP/Z+FtOISwNQ6G6YHeDbXM4Hv9qVdOOdmqPUyheH49RjjomQIVa8COnCJ4wGEzsBBhjnoQhkBlfZ",
+	"nIZNcqXNxhyjSq9bKLJuBWS4QABqGFzTUfC2LeHI7KTamo4dK73KuZi+U1zv1/T+qCYi+5VMV7+u+MCv",
+	"w0Vd3WaqtrWXHUDq5FXmV9n7SCrpyMKbaSSnBi7GqCIwLEQaM0/n07RO8vJ1UGcqV9FksUMw6g3czpSK",
+	"Havmhr3XGry8QYPA88u4E/6yPFJ/WU2LvxSsv1Tw7K9OXfS3Qv4s4NxvY4cbvPUafEmo+4mUNobI0FhH",
+	"6O+vOkl28Plv44zfg1fbuO7xq76d9xJe5ML0P5iT2y7YY/q33TUp5JiUsc0/o+zDIvKO4yY2a6oPWr68",
+	"W1rdWfOC3QI2n/lxKppxSxImNzgif3biUtme6azNQFxncRm32YN6ErfxIe4rmW6DvLlNPYFIolXJZZnV",
+	"mWldZiJ1C2naY+yei7kZ9Uv7bk8ppubby+e1Wx7hg22obZ3Y+9oRjqO3vDmW067KXlf6PbfmtFZa18Cx",
+	"zyJFY+mTMBpDAI2HZLKYTRiXyyDUNk7EO2v80mqcXpv/Nlbl4l1OotlHHIwgz9xcnSaEt93XdOxY49g3",
+	"t7/GuyuuP/Pi6nvr1vzSyerZwuP0g5jbFMOAxSRmI2XiVClXUazFnUH4X5fwvC2x3BYoWwRMPxWNCwOs",
+	"JbjtTrLFlsq6lOw5PfCjdWs7sLqJ5uSvnPSLF8/I4eHhKbgL3149K57uFV17stmHVLGGiqYlt9Zh0V3R",
+	"qRO3paUtKL/FTjmfVao1yIbCYDdEFM29OylIApdcpdYLxxWP1VnjBTitntw33D+72/zZ7izBApYsSJNI",
+	"LS71XjM7naZq0qnzb/347goAKqSN3EAKrgslb5OkBwXk+IHFY/7aAtZ/AwHH4cAmn9JAicQnA8U45Wqg",
+	"r/U5/uFnGPAZ+qP0iWQzmlAFmM5EzmjApH2lFlnZi6AyECFqATZ6uFD6cYu6GyDyQp877aAhPGcGjI47",
+	"Sga3UZjBs0dSphC+sk0uxYhcXHaOjn3yBv/zXP8Hfn4efn95hrkF8XjwFJxeA7WYDQDNaPDju6uBTwZU",
+	"/fvf5moASMuQfvuUcEEGQRIpIBGANEolRIijy/D1gwkLbjURsOUJ5QssRmWxZCW3NHwwFkLfTlWTvBRa",
+	"hV4gqSXl4VC8J9OIK7O4skfe/Hx5RQYf+p5Mh33P73tIVfinQdO/H+jJIcKLcLD/3168xMDtKBZzFDNx",
+	"xLh6lrCQcRXRGLtSwnKiFIIAKKDx25ZAGdwsYBrYjvT2znkSKShkCCNVvJVC8Vj+hAH6p+EU4F7PAkUE",
+	"h4JRjDobQtn9NmQyCtkasFHzzlEaj7AH5CSaLXulc787PcHZVxIQ0A3Yr0kIjRIbDZWFJ9E+MyriBt+y",
+	"BIJotvmGnzVSgu+4+VHo5dM/TJuYgHTL+NskNj2KegcH7c5Js9VsNdu9J60npwdwQ6G2CzkHVExHfCTq",
+	"eEgWDDGDN9iFPQKjxU5A4o4lMZ3BqMzuxR+GDEqgI9th1vTFQVMQO92Poa0pZ30+S1gYBeiSNw6+Zp/3",
+	"+bffXsA7ZPPbbwl2R7d4RNp0BDhzBKOZzRgnah4FDKGKCOVkUAJtHxhUHs0HLCYP+Mctij20NYpUn9Mg",
+	"EVKaCUinh1UZch6TKkxff4sHZLIZ9Swk9NL1i2j2PpnS5JaFfZ6PUDVsL54e0ZrfoEl+YgtJhiyGkKEo",
+	"bPuMD2eJyRllnuo/F8BMb9lMwUdPOmQCwCzQloku+jxfHbih022Ss6x2UiQErZWsoU+G+pNKBnxRky+d",
+	"mTUyQFh2kQbPr+h44ARSLBiK6R+ZdUMitmAc9hMJRBqHmn8KjDgCjg+9AzBqIhnjfr4Gio77vNK+NW8p",
+	"Aaj1RGKzGKpMUeHUQt53W6dkUHbnD9xboT+aSVusdDjrmz4f9hcYFpbwW6AhgjqvzCv9DbHe2MjLt9+S",
+	"53AmMBatRcwyQIWBE6m2+AEmgDUIRKg3y3cJ5QDyn4WufCInaHb0+QBD0wOf/AYhOpD7No6XQf/b1gkI",
+	"hU1oLEU+DUkGxsBrnIeDJjEoDYggIu2e77a6ZFAKp6CYN/76rMdZt3XU54NqnGXgW8XExiynhnLfidBw",
+	"AjMQTejIJOaAWMO8CVAgDGa23o/5l7UG6xNKwhTpzLJrIVWUQEoh7lgAOaM81JrNe9PQyiggTgML+LI5",
+	"NfoA/fD87HtLiQm1/bKoSjN5YZQViNDpcwRt3AD6wOTQAEgVSOM4ChiXLK8U8F6dX3m+l2ZsHlrRzRg3",
+	"x0kk4wPz0ME0Uk6IGJN5ZR7C8npeW4sH8LbMGKezyOt5h81W8xC84GoCgt7pd9j74I1ZTb+Bv9rOIFZm",
+	"cTbP8gAN2MXAFeoDG4KukYfENPhFkJcMJsnQSsz1URN9HmWtkRQd9/D0g24Hr1TCys3IJKRlvPEce0BK",
+	"1ci6OLrdf36tt+3yWw6w6cK9v/ZGg8Sx/sZqj4H76xIcfafVWgG8Uge4ElOpGquCIUWcMIjgbI624j5T",
+	"wVvBvr5jtj+gNf2NLpKg7qGMVAc10J7waHv9o2VYI3jucP1zOaT8ve8dbTZIF4cantrgO2WcLNcchH1r",
+	"DcFfC8rrNTTIzbp+vgTQZLvzFR3neGzg4XzfQPWskXMJLjiDbAsniAtQFtgpVNIRDmYmZA1zuAJNTOUp",
+	"lKNETIs5lL4+5iy5Y1l3Qa0uJSwQSSidbFNbFWCcq1brRub5W8pSfAFah2PmExrHWpBAVkNCubQlqZAk",
+	"QRNEB8TsVofxI/PukTm0gFd5KmSzz7Vurj9t2z1yQSBar69ZXqUZFML1GyZmdR+AxONhHUOCgpeGbde8",
+	"HUMqdXBC3gF7/zsRLrZkG2ouGopRuR47T4/4ai6u9M1bwDRVUnXvi34yk7NT4n7tLaeBBUSbsT4b+diS",
+	"++WPVRjgG6z2I9h7Fm4z7Xe4IDOWSMFpDPpGnlSNKmemrgOgFB8To0GY/pkON90cedJt9tlwu32uerSm",
+	"P2ipx+aqp7P7tubcBfT1T8q6u63TndF7GzOnt+U6ZG+nE+Z9MT+oIa2ne+U7zp1H0De+N8zKvIjV1NTA",
+	"iIx+6/DiDDzBmL3Fpq+RtFBqaOQnKecmtPuxyGYu8e43gs/dOR2rmn11rbdJe4ONVegeBA8dbbKLa9AD",
+	"9cOdzvqHcyTkh9VCKnCA69UQ9GuV9BB0clFjM+xJFbmFRI173+3Z+8FGdO+X2i+2j56xOfOGb+CCoIVG",
+	"zpHMHGE8RM9O0eugzU2EgQ5SqcQUPM/mzBiAaOsqtz8Y3Dv7hwK9xYyCxtEtq9MYxkztqi84TfL2YGhA",
+	"welaQTtjHFEk8njk2ocu8T7z3HbSeRmDy0qKHwcB+rDVXX/GXHjrLcVnuRvMJ5agG0yuhEr9OzCZ0P+3",
+	"X06VGU0T00WhJm0qO+GGFzhxsLz7ZJEp6Lc9IFdYTe28hdlDbnS3Q9imu7uubdamO7zYNW7TXV5tLrbp",
+	"Tq82Vtt0t/+w/93+FZTg73XP699TyRoBlawgxu633bG2nej99TKJf1AGIdr1A8ucGxdMpQkvuC0wCAZV",
+	"wKg/zKkW82SuFWEIZQwZ43lRLXtPAxUviOABa5JnJg4hUZXWkhLJ07Nnv8+dcIoPFZe2/haZBYZQhowY",
+	"MQt9yE08DNRyKsmcxbFfhj3Ogs2o1Ns+9CpZEDHq86z/cxbjcqmLgbxISZIwmcZah9HDHU8sjkMWUCHD",
+	"hWnen+ldksxookoBcL/P0Y+CQQDouAFhD6NemScpgVqCOhUJx7cnr4q/AQd1ueeuDpjV2Z6ZboSQWVto",
+	"RTVIovfVtqfbq385vMhmQy6iVm47/vLTFR3vmR1OYXtldiuWaz+uG2Unl0il0dDvQLN7JI8KcJn1rZSQ",
+	"oJbh7s+F4vI63/FeT6iEpE+Cgd6cbdNYy+HFbi6VvcDFf6xTpaYorr4a7ffiQOl2nqx/or57zO/C+4Jc",
+	"cmujJho1bBnibi6Yg1kOgFPrirFJ0qgeYdIQDSZGo9KHiodNkqGjEHTCQHEqi0dPC2AnZMool7aTGXOB",
+	"LIxzZU5ln8dCost9LETeCsLkOUE7iAjDTQiPYsFeBgTw0PNoFOQH2WR/qwIu89xYOjyy78ZooeuDPWa4",
+	"WzDJ7IlaJmkjal8cMV8cMTubpvkhstzL5mE+rFPGYt9s55Z5yCP/xTHzz+KYsZu+4pnZx9av8c3YXfsQ",
+	"3hkHR27fjpkz8FFI408wCdhZkkikMsxAqxQ8dRM9IGtSkomY61u1jgE5nYaavcy/I3i8IDQMSTrz+xxU",
+	"BzHG4mVIwMWEPoRNcNQaRNOB35KUSwLAGwFDi3VIY62cudUCUE5AKIkFBJukYrQ2iQSH9TlkkQjOGorR",
+	"tXqFKanl7IrRLZSLmkrcjbJIOltOw3q6NpzH9k6N8nPVXsVmBE0ysDkVWRFOlv6Embu4Z/MNX9KtvuSA",
+	"/LH8HPtyV1iWl6X3Qw42ehxwI/1ucz2WwdYswb75ku+xH4+DqXyqqC9GCldcDh+nuaxxOLgtGPatZFwq",
+	"OhrpM8McJwNWd1tnnw+SvaBb6J8yP0El4oO5Jg2LPNlwKr763A1o9AplNVDlgnLAPOEbJFN9ScwYtzko",
+	"ziChMQEFFWMkElQ/7AtpLEWfT03YCKNAWknsAVZhIPRS5kwOfCQyC/UY32dWl4QJM5l8smtSp8PkEa8d",
+	"DKV9xF+QNhvlpmzBhCsACRvpK9u6cx4rsebSRhqv8lxtmTVxm/tGg9Xbg7O5RXXfKQqzrS7xzxU3+UxD",
+	"H/oabhGtStRHPiCx32GRUPCXscn6tsUr4w4u2l0drN1jCfc/TGTB1FKX5LwprK5IebwbRPHOwQV78xp5",
+	"7wrOj5T7aY3YX5+jQUopGlbeQmZGzOgdy/wPIg6zqm7sfVkjMftcs03BoVxWICg7NJ6WRiefR1xi9S40",
+	"nIa2RCVt3Wl3XSOse04Lat8UPdZIbjPS2mSLesXlkaQ4Z/PGKF4OeJPxQhcNfDMemD/xABI8YWGUsGAT",
+	"n4OTUvvxEvwZrN4XCf5FgrsS3PpIizaNvZzJ9kygby6ml6DYfpHJDxLtx/oFxFu0ohl6W+wx8M+pShMa",
+	"57LZQrysLruwhRB54VHE87pweZtmBeF5uffTvNzbfKRY8F1f7p2N5/ELvguorPsr+QaJv1nNt4vbuxXz",
+	"cJ76Uvf9udV9F0CZ6gq/nTNgz7155qMi5qUTf/BB3qY7l1txwsJIZdVW9oQvrbeqz68xeNGPnF+zSQws",
+	"g7be9hgu9ejjz19yax5PIbR4059dds0qDmETDLKjs08WsT6pxpzzLZNqHvCcf0mq2SapZtct/0nSajbf",
+	"9pW8mj1s/rq0mryfwXYb9/Knt8s9U9AbMy8o0qIgN1p6IDT1tkfJ2SPfDkBvhoahYOzlUtVGd1FSF0HW",
+	"lAAJ3STnqs+DojMM83CXOML0iPSTApL3oIs2usRkFDOux5ywmakLhxqfr9zme4Ds1edua+C8QSEfsy0c",
+	"YIbHkG7rtOL4Mk4PwG+pRWpJd9cunoeRyvxb682EZ7AyVVa1M7bLJtpI1tRhG4Wk0gniQZxjn1yb0utl",
+	"nWKZfHpAt9j2ODefnCS4J0MUz9oez1Bbdyyqevh0ot+BA7FGeP7BXIiOnwZ2EMJmyc09hqXmWF88hbt6",
+	"Cot4zGVXIS6OSNAI394asJ7ChkgaWjna3W+IXoSDDBJpqS8h5YAMyckEwKQV+g2mAlJMyGtsK4O9KyOl",
+	"GLcAqVIlgOKO2JLka0okjbHmiHIDSo15/gkjQ6EmfR6yWFH5DSC8FRAol9X5WIShTyD5tkWCsvfXHuI6",
+	"rv4J/XhfzPqHMuu/ksTuSXug8e+PxH7cwYhZcd4b+enbIYKf2Uj1pQFhKAklcJR9MjPdljTL42xM9b99",
+	"C7Vd4CzFEgDkBCb5H1r4Wnx3tCKoxUEYsljM+/zvLBHEpNTKUk6/Nlxu2SLHAjSjy+wVxDS33XfreA3S",
+	"K2M3j5j6P0wAZn593F0PeFue5Tz16JbG3vgtTsraGUVplkTjiTLYpJF6mJT+P1h6/l516T8QtCMiOaLD",
+	"ZUTjGDkT0Yzpj4Tm+CVnf3/WAHKmh1IeTOY+jC25s7Kq0gsUekRGkoQiSEEd1xtRPxAClHQzg8M/AJ9a",
+	"dePHIqBxVtD/9WBKb5nexINvmgUo/XLHlBZIQjPR2riFRXiUBLySPvgS9f9jEpfTpqVpu+r2bKJF/Vin",
+	"grMFeDpNFkSTnCuZZeVH0kXBx4UpYRqgS3Rq+584MF6mn0U+kqzwojoWLG2Yi+QWW+/kuInmWSeds/o0",
+	"Egd7tw5FOp4YjG7oAi/mZJoGE+dd1qKsvuhtUQF7ZlC3tUFmFDBwTddqYVIQw/AN5ehQimTIQh9yi23L",
+	"hnwYuJXvr+//KwAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
