@@ -62,8 +62,8 @@ func (a *API) start(ctx context.Context, c config.API, t *telemetry.Telemetry, l
 	keys, stopKeys := context.WithCancel(context.WithoutCancel(ctx)) // fetched for as long as requests are served
 	a.stopKeys = stopKeys
 	auth, err := httpapi.NewJWTAuthenticator(keys, httpapi.JWTConfig{
-		Issuer: c.AuthIssuer, Audience: c.AuthAudience, JWKSURL: c.AuthJWKSURL,
-	})
+		Issuer: c.AuthIssuer, Audience: c.AuthAudience, JWKSURL: c.AuthJWKSURL, TenantRequired: c.TenantRequired,
+	}, t.Metrics, log)
 	if err != nil {
 		return fmt.Errorf("AUTH_JWKS_URL: %w", err)
 	}

@@ -171,7 +171,7 @@ func startPanicking(t *testing.T, s *testkit.Service, times int32) *testkit.Serv
 	service := app.New(store, postgres.NewReader(store), nil, app.Settings{KeyRetention: c.KeyRetention}, time.Now)
 	auth, err := httpapi.NewJWTAuthenticator(t.Context(), httpapi.JWTConfig{
 		Issuer: c.AuthIssuer, Audience: c.AuthAudience, JWKSURL: c.AuthJWKSURL,
-	})
+	}, telemetry.Metrics, testkit.Log())
 	require.NoError(t, err)
 	handler, err := httpapi.New(service, auth, telemetry.Metrics, testkit.Log())
 	require.NoError(t, err)

@@ -23,6 +23,7 @@ type API struct {
 	AuthIssuer      string
 	AuthAudience    string
 	AuthJWKSURL     string
+	TenantRequired  bool // a token without tenant is refused
 	KeyRetention    time.Duration
 	KeyWait         time.Duration
 	RequestTimeout  time.Duration
@@ -61,6 +62,7 @@ func LoadAPI(lookup Lookup) (API, error) {
 		AuthIssuer:      r.required("AUTH_ISSUER"),
 		AuthAudience:    r.required("AUTH_AUDIENCE"),
 		AuthJWKSURL:     r.webURL("AUTH_JWKS_URL", false),
+		TenantRequired:  r.choice("AUTH_TENANT_REQUIRED", "false", "true") == "true",
 		KeyWait:         r.duration("IDEMPOTENCY_KEY_WAIT", 10*time.Second, 0, time.Minute),
 		RequestTimeout:  r.duration("REQUEST_TIMEOUT", 30*time.Second, time.Second, 5*time.Minute),
 		ShutdownTimeout: r.duration("SHUTDOWN_TIMEOUT", 20*time.Second, time.Second, 10*time.Minute),

@@ -26,6 +26,7 @@ type Metrics struct {
 	purged       metric.Int64Counter     // orders_idempotency_keys_purged_total
 	reconciled   metric.Int64Counter     // orders_payments_reconciled_total
 	purgeFailure metric.Int64Counter     // orders_idempotency_purge_failures_total
+	keysSkipped  metric.Int64Counter     // orders_signing_keys_skipped_total
 }
 
 func newMetrics(m metric.Meter) (*Metrics, error) {
@@ -53,12 +54,13 @@ func newMetrics(m metric.Meter) (*Metrics, error) {
 	metrics.provider = histogram("orders.provider.call.duration", "Calls to the payment provider by call and outcome.")
 	metrics.purged = counter("orders.idempotency.keys.purged", "Expired keys removed.")
 	metrics.purgeFailure = counter("orders.idempotency.purge.failures", "Runs of the purge that failed.")
+	metrics.keysSkipped = counter("orders.signing.keys.skipped", "Keys of the issuer that could not be used.")
 	metrics.reconciled = counter("orders.payments.reconciled", "Charges and refunds that reconcile-payments enqueued again.")
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	// A counter that first appears with a 1 has not increased, as Prometheus sees it; an alert on it would miss that 1.
-	for _, c := range []metric.Int64Counter{metrics.purged, metrics.purgeFailure, metrics.reconciled} {
+	for _, c := range []metric.Int64Counter{metrics.purged, metrics.purgeFailure, metrics.reconciled, metrics.keysSkipped} {
 		c.Add(context.Background(), 0)
 	}
 	return metrics, nil
@@ -105,6 +107,9 @@ func (m *Metrics) Purged(ctx context.Context, keys int64, failed bool) {
 func (m *Metrics) Reconciled(ctx context.Context, payments int) {
 	m.reconciled.Add(ctx, int64(payments))
 }
+
+// SigningKeySkipped counts a key of the issuer that cannot be used.
+func (m *Metrics) SigningKeySkipped(ctx context.Context) { m.keysSkipped.Add(ctx, 1) }
 
 // Gauge is values that are read whenever somebody reads /metrics.
 type Gauge struct {
