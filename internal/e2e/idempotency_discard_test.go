@@ -160,11 +160,9 @@ func startPanicking(t *testing.T, s *testkit.Service, times int32) *testkit.Serv
 	pool, err := postgres.Open(t.Context(), c.Database, "orders-api", telemetry.Traces)
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
-	enqueuer, err := outbox.NewEnqueuer(testkit.Log())
-	require.NoError(t, err)
 	var left atomic.Int32
 	left.Store(times)
-	out := func(tx pgx.Tx) app.Outbox { return panicking{enqueuer.In(tx), &left} }
+	out := func(tx pgx.Tx) app.Outbox { return panicking{outbox.In(tx), &left} }
 	store := postgres.NewStore(pool, out, postgres.Settings{
 		KeyWait: c.KeyWait, LockTimeout: c.Database.LockTimeout, AcquireTimeout: c.Database.AcquireTimeout,
 	}, telemetry.Metrics, telemetry.Traces)

@@ -35,6 +35,8 @@ type Worker struct {
 	Database        Database
 	OpsAddr         string
 	Concurrency     int
+	FetchCooldown   time.Duration
+	PollInterval    time.Duration
 	JobTimeout      time.Duration
 	JobRescueAfter  time.Duration
 	StripeKey       string
@@ -86,7 +88,9 @@ func LoadWorker(lookup Lookup) (Worker, error) {
 	c := Worker{
 		Database:        database(r),
 		OpsAddr:         r.address("OPS_ADDR", "127.0.0.1:8081"),
-		Concurrency:     r.count("WORKER_CONCURRENCY", 10, 1, 1000),
+		Concurrency:     r.count("WORKER_CONCURRENCY", 20, 1, 1000),
+		FetchCooldown:   r.duration("WORKER_FETCH_COOLDOWN", 10*time.Millisecond, time.Millisecond, time.Second),
+		PollInterval:    r.duration("WORKER_POLL_INTERVAL", 100*time.Millisecond, time.Millisecond, time.Minute),
 		JobTimeout:      r.duration("JOB_TIMEOUT", 30*time.Second, time.Second, 10*time.Minute),
 		JobRescueAfter:  r.duration("JOB_RESCUE_AFTER", time.Minute, 2*time.Second, time.Hour),
 		StripeKey:       r.required("STRIPE_API_KEY"),
@@ -106,6 +110,9 @@ func LoadWorker(lookup Lookup) (Worker, error) {
 	}
 	if c.ProviderTimeout >= c.JobTimeout {
 		r.fail("PROVIDER_TIMEOUT", "must be shorter than JOB_TIMEOUT (%s); it is %s", c.JobTimeout, c.ProviderTimeout)
+	}
+	if c.PollInterval < c.FetchCooldown {
+		r.fail("WORKER_POLL_INTERVAL", "must be at least WORKER_FETCH_COOLDOWN (%s); it is %s", c.FetchCooldown, c.PollInterval)
 	}
 	if c.JobRescueAfter <= c.JobTimeout {
 		r.fail("JOB_RESCUE_AFTER", "must be longer than JOB_TIMEOUT (%s); it is %s", c.JobTimeout, c.JobRescueAfter)

@@ -22,6 +22,7 @@ type Metrics struct {
 	txRetries    metric.Int64Counter     // orders_transaction_retries_total{sqlstate}
 	jobs         metric.Float64Histogram // orders_job_duration_seconds{kind, outcome}
 	dispatch     metric.Float64Histogram // orders_job_dispatch_seconds{kind}
+	late         metric.Int64Counter     // orders_job_late_results_total
 	provider     metric.Float64Histogram // orders_provider_call_duration_seconds{call, outcome}
 	purged       metric.Int64Counter     // orders_idempotency_keys_purged_total
 	reconciled   metric.Int64Counter     // orders_payments_reconciled_total
@@ -52,6 +53,7 @@ func newMetrics(m metric.Meter) (*Metrics, error) {
 	metrics.jobs = histogram("orders.job.duration", "Runs of jobs by kind and outcome.")
 	metrics.dispatch = histogram("orders.job.dispatch", "Time from a job's due time to its run.", 60, 300, 1800, 7200, 21600)
 	metrics.provider = histogram("orders.provider.call.duration", "Calls to the payment provider by call and outcome.")
+	metrics.late = counter("orders.job.late.results", "Results dropped because another run had taken the job over.")
 	metrics.purged = counter("orders.idempotency.keys.purged", "Expired keys removed.")
 	metrics.purgeFailure = counter("orders.idempotency.purge.failures", "Runs of the purge that failed.")
 	metrics.keysSkipped = counter("orders.signing.keys.skipped", "Keys of the issuer that could not be used.")
@@ -60,7 +62,9 @@ func newMetrics(m metric.Meter) (*Metrics, error) {
 		return nil, err
 	}
 	// A counter that first appears with a 1 has not increased, as Prometheus sees it; an alert on it would miss that 1.
-	for _, c := range []metric.Int64Counter{metrics.purged, metrics.purgeFailure, metrics.reconciled, metrics.keysSkipped} {
+	for _, c := range []metric.Int64Counter{
+		metrics.late, metrics.purged, metrics.purgeFailure, metrics.reconciled, metrics.keysSkipped,
+	} {
 		c.Add(context.Background(), 0)
 	}
 	return metrics, nil
@@ -89,6 +93,9 @@ func (m *Metrics) Job(ctx context.Context, kind, outcome string, late, took time
 	m.jobs.Record(ctx, took.Seconds(), labels("kind", kind, "outcome", outcome))
 	m.dispatch.Record(ctx, max(0, late.Seconds()), labels("kind", kind))
 }
+
+// LateResults counts results that were dropped because another run had taken the job over.
+func (m *Metrics) LateResults(ctx context.Context, jobs int) { m.late.Add(ctx, int64(jobs)) }
 
 // ProviderCall counts a call to the provider; outcome is succeeded, declined, found, missing or unknown.
 func (m *Metrics) ProviderCall(ctx context.Context, call, outcome string, took time.Duration) {
