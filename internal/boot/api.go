@@ -56,6 +56,11 @@ func (a *API) start(ctx context.Context, c config.API, t *telemetry.Telemetry, l
 	store := postgres.NewStore(a.pool, outbox.In, storeSettings(c.Database, c.KeyWait), t.Metrics, t.Traces)
 	background, stop := context.WithCancel(context.WithoutCancel(ctx)) // for as long as requests are served
 	a.stopBackground = stop
+	if !c.Database.Pooled { // behind a pooler no worker listens
+		waker := outbox.NewWaker(a.pool, telemetry.Quiet(log, slog.LevelWarn, time.Minute))
+		store.AfterEnqueue(waker.Wake)
+		go waker.Run(background)
+	}
 	service := app.New(store, postgres.NewReader(store), nil, app.Settings{KeyRetention: c.KeyRetention}, time.Now)
 	auth, err := httpapi.NewJWTAuthenticator(background, httpapi.JWTConfig{
 		Issuer: c.AuthIssuer, Audience: c.AuthAudience, JWKSURL: c.AuthJWKSURL, TenantRequired: c.TenantRequired,

@@ -3,7 +3,6 @@ package outbox
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/url"
 	"testing"
@@ -95,8 +94,11 @@ func (s service) ChargeOrder(ctx context.Context, _ app.OrderRef, done app.Compl
 // noKeys is a store without keys, for the periodic jobs.
 type noKeys struct{}
 
-func (noKeys) PurgeKeys(context.Context, time.Time, int) (int, error) { return 0, nil }
-func (noKeys) ExpiredKeys(context.Context, time.Time) (postgres.KeyBacklog, error) {
+func (noKeys) PurgeKeys(context.Context, time.Time, int) (int, time.Time, error) {
+	return 0, time.Time{}, nil
+}
+
+func (noKeys) ExpiredKeys(context.Context) (postgres.KeyBacklog, error) {
 	return postgres.KeyBacklog{}, nil
 }
 
@@ -133,7 +135,7 @@ func startWorkerPolling(
 		MaxWorkers: places, FetchCooldown: 10 * time.Millisecond, PollInterval: every,
 		JobTimeout: time.Minute, RescueAfter: time.Hour, StopTimeout: time.Second,
 		Purge: PurgeConfig{Interval: time.Hour, Batch: 1, Batches: 1}, Reconcile: ReconcileConfig{Interval: time.Hour},
-	}, l, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	}, l, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	require.NoError(t, client.Start(context.WithoutCancel(t.Context())))
 	t.Cleanup(func() {
