@@ -274,7 +274,7 @@ func TestErrorsAreProblems(t *testing.T) {
 		case hasBody && r.Content["application/problem+json"].Schema.Ref != "#/components/schemas/Problem":
 			t.Errorf("%s is not a Problem", status)
 		}
-		for status0, header := range map[string]string{"401": "WWW-Authenticate", "405": "Allow", "503": "Retry-After"} {
+		for status0, header := range map[string]string{"401": "WWW-Authenticate", "403": "WWW-Authenticate", "405": "Allow", "503": "Retry-After"} {
 			if status == status0 && (r.Headers[header] == nil || !r.Headers[header].Value.Required) {
 				t.Errorf("%s does not declare %s", status, header)
 			}

@@ -2818,6 +2818,11 @@ type ListOrdersResponse401Headers struct {
 	WWWAuthenticate string
 }
 
+// ListOrdersResponse403Headers the declared response headers of an HTTP 403 response for ListOrders
+type ListOrdersResponse403Headers struct {
+	WWWAuthenticate string
+}
+
 // ListOrdersResponse503Headers the declared response headers of an HTTP 503 response for ListOrders
 type ListOrdersResponse503Headers struct {
 	RetryAfter int32
@@ -2842,6 +2847,8 @@ type ListOrdersResponse struct {
 	Headers200 *ListOrdersResponse200Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *ListOrdersResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ListOrdersResponse403Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *ListOrdersResponse503Headers
 }
@@ -2882,6 +2889,11 @@ type PlaceOrderResponse401Headers struct {
 	WWWAuthenticate string
 }
 
+// PlaceOrderResponse403Headers the declared response headers of an HTTP 403 response for PlaceOrder
+type PlaceOrderResponse403Headers struct {
+	WWWAuthenticate string
+}
+
 // PlaceOrderResponse409Headers the declared response headers of an HTTP 409 response for PlaceOrder
 type PlaceOrderResponse409Headers struct {
 	RetryAfter *int32
@@ -2919,6 +2931,8 @@ type PlaceOrderResponse struct {
 	Headers201 *PlaceOrderResponse201Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *PlaceOrderResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *PlaceOrderResponse403Headers
 	// Headers409 the parsed response headers for an HTTP 409 response
 	Headers409 *PlaceOrderResponse409Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
@@ -2966,6 +2980,11 @@ type GetOrderResponse401Headers struct {
 	WWWAuthenticate string
 }
 
+// GetOrderResponse403Headers the declared response headers of an HTTP 403 response for GetOrder
+type GetOrderResponse403Headers struct {
+	WWWAuthenticate string
+}
+
 // GetOrderResponse503Headers the declared response headers of an HTTP 503 response for GetOrder
 type GetOrderResponse503Headers struct {
 	RetryAfter int32
@@ -2994,6 +3013,8 @@ type GetOrderResponse struct {
 	Headers304 *GetOrderResponse304Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *GetOrderResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *GetOrderResponse403Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *GetOrderResponse503Headers
 }
@@ -3039,6 +3060,11 @@ type HeadOrderResponse401Headers struct {
 	WWWAuthenticate string
 }
 
+// HeadOrderResponse403Headers the declared response headers of an HTTP 403 response for HeadOrder
+type HeadOrderResponse403Headers struct {
+	WWWAuthenticate string
+}
+
 // HeadOrderResponse503Headers the declared response headers of an HTTP 503 response for HeadOrder
 type HeadOrderResponse503Headers struct {
 	RetryAfter int32
@@ -3053,6 +3079,8 @@ type HeadOrderResponse struct {
 	Headers304 *HeadOrderResponse304Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *HeadOrderResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *HeadOrderResponse403Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *HeadOrderResponse503Headers
 }
@@ -3089,6 +3117,11 @@ type CancelOrderResponse200Headers struct {
 
 // CancelOrderResponse401Headers the declared response headers of an HTTP 401 response for CancelOrder
 type CancelOrderResponse401Headers struct {
+	WWWAuthenticate string
+}
+
+// CancelOrderResponse403Headers the declared response headers of an HTTP 403 response for CancelOrder
+type CancelOrderResponse403Headers struct {
 	WWWAuthenticate string
 }
 
@@ -3133,6 +3166,8 @@ type CancelOrderResponse struct {
 	Headers200 *CancelOrderResponse200Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *CancelOrderResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *CancelOrderResponse403Headers
 	// Headers409 the parsed response headers for an HTTP 409 response
 	Headers409 *CancelOrderResponse409Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
@@ -3180,6 +3215,11 @@ type GetPaymentResponse401Headers struct {
 	WWWAuthenticate string
 }
 
+// GetPaymentResponse403Headers the declared response headers of an HTTP 403 response for GetPayment
+type GetPaymentResponse403Headers struct {
+	WWWAuthenticate string
+}
+
 // GetPaymentResponse503Headers the declared response headers of an HTTP 503 response for GetPayment
 type GetPaymentResponse503Headers struct {
 	RetryAfter int32
@@ -3208,6 +3248,8 @@ type GetPaymentResponse struct {
 	Headers304 *GetPaymentResponse304Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *GetPaymentResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *GetPaymentResponse403Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *GetPaymentResponse503Headers
 }
@@ -3253,6 +3295,11 @@ type HeadPaymentResponse401Headers struct {
 	WWWAuthenticate string
 }
 
+// HeadPaymentResponse403Headers the declared response headers of an HTTP 403 response for HeadPayment
+type HeadPaymentResponse403Headers struct {
+	WWWAuthenticate string
+}
+
 // HeadPaymentResponse503Headers the declared response headers of an HTTP 503 response for HeadPayment
 type HeadPaymentResponse503Headers struct {
 	RetryAfter int32
@@ -3267,6 +3314,8 @@ type HeadPaymentResponse struct {
 	Headers304 *HeadPaymentResponse304Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *HeadPaymentResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *HeadPaymentResponse403Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *HeadPaymentResponse503Headers
 }
@@ -3303,6 +3352,11 @@ type RefundOrderResponse202Headers struct {
 
 // RefundOrderResponse401Headers the declared response headers of an HTTP 401 response for RefundOrder
 type RefundOrderResponse401Headers struct {
+	WWWAuthenticate string
+}
+
+// RefundOrderResponse403Headers the declared response headers of an HTTP 403 response for RefundOrder
+type RefundOrderResponse403Headers struct {
 	WWWAuthenticate string
 }
 
@@ -3345,6 +3399,8 @@ type RefundOrderResponse struct {
 	Headers202 *RefundOrderResponse202Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *RefundOrderResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *RefundOrderResponse403Headers
 	// Headers409 the parsed response headers for an HTTP 409 response
 	Headers409 *RefundOrderResponse409Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
@@ -3385,6 +3441,11 @@ type ShipOrderResponse401Headers struct {
 	WWWAuthenticate string
 }
 
+// ShipOrderResponse403Headers the declared response headers of an HTTP 403 response for ShipOrder
+type ShipOrderResponse403Headers struct {
+	WWWAuthenticate string
+}
+
 // ShipOrderResponse503Headers the declared response headers of an HTTP 503 response for ShipOrder
 type ShipOrderResponse503Headers struct {
 	RetryAfter int32
@@ -3419,6 +3480,8 @@ type ShipOrderResponse struct {
 	Headers200 *ShipOrderResponse200Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *ShipOrderResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ShipOrderResponse403Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *ShipOrderResponse503Headers
 }
@@ -3457,6 +3520,11 @@ type ChangeShippingAddressResponse401Headers struct {
 	WWWAuthenticate string
 }
 
+// ChangeShippingAddressResponse403Headers the declared response headers of an HTTP 403 response for ChangeShippingAddress
+type ChangeShippingAddressResponse403Headers struct {
+	WWWAuthenticate string
+}
+
 // ChangeShippingAddressResponse503Headers the declared response headers of an HTTP 503 response for ChangeShippingAddress
 type ChangeShippingAddressResponse503Headers struct {
 	RetryAfter int32
@@ -3491,6 +3559,8 @@ type ChangeShippingAddressResponse struct {
 	Headers200 *ChangeShippingAddressResponse200Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *ChangeShippingAddressResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ChangeShippingAddressResponse403Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *ChangeShippingAddressResponse503Headers
 }
@@ -3529,6 +3599,11 @@ type ListProductsResponse401Headers struct {
 	WWWAuthenticate string
 }
 
+// ListProductsResponse403Headers the declared response headers of an HTTP 403 response for ListProducts
+type ListProductsResponse403Headers struct {
+	WWWAuthenticate string
+}
+
 // ListProductsResponse503Headers the declared response headers of an HTTP 503 response for ListProducts
 type ListProductsResponse503Headers struct {
 	RetryAfter int32
@@ -3553,6 +3628,8 @@ type ListProductsResponse struct {
 	Headers200 *ListProductsResponse200Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *ListProductsResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ListProductsResponse403Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *ListProductsResponse503Headers
 }
@@ -3598,6 +3675,11 @@ type GetProductResponse401Headers struct {
 	WWWAuthenticate string
 }
 
+// GetProductResponse403Headers the declared response headers of an HTTP 403 response for GetProduct
+type GetProductResponse403Headers struct {
+	WWWAuthenticate string
+}
+
 // GetProductResponse503Headers the declared response headers of an HTTP 503 response for GetProduct
 type GetProductResponse503Headers struct {
 	RetryAfter int32
@@ -3626,6 +3708,8 @@ type GetProductResponse struct {
 	Headers304 *GetProductResponse304Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *GetProductResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *GetProductResponse403Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *GetProductResponse503Headers
 }
@@ -3671,6 +3755,11 @@ type HeadProductResponse401Headers struct {
 	WWWAuthenticate string
 }
 
+// HeadProductResponse403Headers the declared response headers of an HTTP 403 response for HeadProduct
+type HeadProductResponse403Headers struct {
+	WWWAuthenticate string
+}
+
 // HeadProductResponse503Headers the declared response headers of an HTTP 503 response for HeadProduct
 type HeadProductResponse503Headers struct {
 	RetryAfter int32
@@ -3685,6 +3774,8 @@ type HeadProductResponse struct {
 	Headers304 *HeadProductResponse304Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *HeadProductResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *HeadProductResponse403Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *HeadProductResponse503Headers
 }
@@ -3729,6 +3820,11 @@ type PutProductResponse401Headers struct {
 	WWWAuthenticate string
 }
 
+// PutProductResponse403Headers the declared response headers of an HTTP 403 response for PutProduct
+type PutProductResponse403Headers struct {
+	WWWAuthenticate string
+}
+
 // PutProductResponse503Headers the declared response headers of an HTTP 503 response for PutProduct
 type PutProductResponse503Headers struct {
 	RetryAfter int32
@@ -3767,6 +3863,8 @@ type PutProductResponse struct {
 	Headers201 *PutProductResponse201Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *PutProductResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *PutProductResponse403Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *PutProductResponse503Headers
 }
@@ -3805,6 +3903,11 @@ type GetStockResponse401Headers struct {
 	WWWAuthenticate string
 }
 
+// GetStockResponse403Headers the declared response headers of an HTTP 403 response for GetStock
+type GetStockResponse403Headers struct {
+	WWWAuthenticate string
+}
+
 // GetStockResponse503Headers the declared response headers of an HTTP 503 response for GetStock
 type GetStockResponse503Headers struct {
 	RetryAfter int32
@@ -3831,6 +3934,8 @@ type GetStockResponse struct {
 	Headers200 *GetStockResponse200Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *GetStockResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *GetStockResponse403Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *GetStockResponse503Headers
 }
@@ -3866,6 +3971,11 @@ type AdjustStockResponse200Headers struct {
 
 // AdjustStockResponse401Headers the declared response headers of an HTTP 401 response for AdjustStock
 type AdjustStockResponse401Headers struct {
+	WWWAuthenticate string
+}
+
+// AdjustStockResponse403Headers the declared response headers of an HTTP 403 response for AdjustStock
+type AdjustStockResponse403Headers struct {
 	WWWAuthenticate string
 }
 
@@ -3908,6 +4018,8 @@ type AdjustStockResponse struct {
 	Headers200 *AdjustStockResponse200Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *AdjustStockResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *AdjustStockResponse403Headers
 	// Headers409 the parsed response headers for an HTTP 409 response
 	Headers409 *AdjustStockResponse409Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
@@ -4392,6 +4504,16 @@ func ParseListOrdersResponse(rsp *http.Response) (*ListOrdersResponse, error) {
 			headers.WWWAuthenticate = value
 		}
 		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ListOrdersResponse403Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 503:
 		var headers ListOrdersResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -4528,6 +4650,16 @@ func ParsePlaceOrderResponse(rsp *http.Response) (*PlaceOrderResponse, error) {
 			headers.WWWAuthenticate = value
 		}
 		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers PlaceOrderResponse403Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 409:
 		var headers PlaceOrderResponse409Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -4666,6 +4798,16 @@ func ParseGetOrderResponse(rsp *http.Response) (*GetOrderResponse, error) {
 			headers.WWWAuthenticate = value
 		}
 		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers GetOrderResponse403Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 503:
 		var headers GetOrderResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -4739,6 +4881,16 @@ func ParseHeadOrderResponse(rsp *http.Response) (*HeadOrderResponse, error) {
 			headers.WWWAuthenticate = value
 		}
 		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers HeadOrderResponse403Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 503:
 		var headers HeadOrderResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -4882,6 +5034,16 @@ func ParseCancelOrderResponse(rsp *http.Response) (*CancelOrderResponse, error) 
 			headers.WWWAuthenticate = value
 		}
 		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers CancelOrderResponse403Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 409:
 		var headers CancelOrderResponse409Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -5020,6 +5182,16 @@ func ParseGetPaymentResponse(rsp *http.Response) (*GetPaymentResponse, error) {
 			headers.WWWAuthenticate = value
 		}
 		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers GetPaymentResponse403Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 503:
 		var headers GetPaymentResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -5093,6 +5265,16 @@ func ParseHeadPaymentResponse(rsp *http.Response) (*HeadPaymentResponse, error) 
 			headers.WWWAuthenticate = value
 		}
 		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers HeadPaymentResponse403Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 503:
 		var headers HeadPaymentResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -5229,6 +5411,16 @@ func ParseRefundOrderResponse(rsp *http.Response) (*RefundOrderResponse, error) 
 			headers.WWWAuthenticate = value
 		}
 		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers RefundOrderResponse403Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 409:
 		var headers RefundOrderResponse409Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -5368,6 +5560,16 @@ func ParseShipOrderResponse(rsp *http.Response) (*ShipOrderResponse, error) {
 			headers.WWWAuthenticate = value
 		}
 		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ShipOrderResponse403Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 503:
 		var headers ShipOrderResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -5497,6 +5699,16 @@ func ParseChangeShippingAddressResponse(rsp *http.Response) (*ChangeShippingAddr
 			headers.WWWAuthenticate = value
 		}
 		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ChangeShippingAddressResponse403Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 503:
 		var headers ChangeShippingAddressResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -5591,6 +5803,16 @@ func ParseListProductsResponse(rsp *http.Response) (*ListProductsResponse, error
 			headers.WWWAuthenticate = value
 		}
 		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ListProductsResponse403Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 503:
 		var headers ListProductsResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -5719,6 +5941,16 @@ func ParseGetProductResponse(rsp *http.Response) (*GetProductResponse, error) {
 			headers.WWWAuthenticate = value
 		}
 		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers GetProductResponse403Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 503:
 		var headers GetProductResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -5792,6 +6024,16 @@ func ParseHeadProductResponse(rsp *http.Response) (*HeadProductResponse, error) 
 			headers.WWWAuthenticate = value
 		}
 		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers HeadProductResponse403Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 503:
 		var headers HeadProductResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -5945,6 +6187,16 @@ func ParsePutProductResponse(rsp *http.Response) (*PutProductResponse, error) {
 			headers.WWWAuthenticate = value
 		}
 		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers PutProductResponse403Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 503:
 		var headers PutProductResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -6046,6 +6298,16 @@ func ParseGetStockResponse(rsp *http.Response) (*GetStockResponse, error) {
 			headers.WWWAuthenticate = value
 		}
 		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers GetStockResponse403Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 503:
 		var headers GetStockResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -6175,6 +6437,16 @@ func ParseAdjustStockResponse(rsp *http.Response) (*AdjustStockResponse, error) 
 			headers.WWWAuthenticate = value
 		}
 		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers AdjustStockResponse403Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 409:
 		var headers AdjustStockResponse409Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {

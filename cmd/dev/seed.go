@@ -50,11 +50,7 @@ func (s *stack) seed(ctx context.Context) error {
 		return err
 	}
 	defer pool.Close()
-	enqueuer, err := outbox.NewEnqueuer(s.log)
-	if err != nil {
-		return err
-	}
-	store := postgres.NewStore(pool, enqueuer.In, postgres.Settings{
+	store := postgres.NewStore(pool, outbox.In, postgres.Settings{
 		KeyWait: c.KeyWait, LockTimeout: c.Database.LockTimeout, AcquireTimeout: c.Database.AcquireTimeout,
 		TxLimits: postgres.TxLimits(c.Database),
 	}, s.tel.Metrics, s.tel.Traces)

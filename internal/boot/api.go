@@ -26,12 +26,12 @@ import (
 
 // API is a running API process.
 type API struct {
-	server   *http.Server
-	listener net.Listener
-	pool     *pgxpool.Pool
-	ready    *readiness
-	stopKeys context.CancelFunc
-	failed   chan error
+	server         *http.Server
+	listener       net.Listener
+	pool           *pgxpool.Pool
+	ready          *readiness
+	stopBackground context.CancelFunc // of the fetching of keys and of the waker
+	failed         chan error
 }
 
 // StartAPI starts the API and returns once it listens.
@@ -54,19 +54,20 @@ func StartAPI(ctx context.Context, c config.API, t *telemetry.Telemetry, log *sl
 }
 
 func (a *API) start(ctx context.Context, c config.API, t *telemetry.Telemetry, log *slog.Logger) error {
-	enqueuer, err := outbox.NewEnqueuer(log, riverTelemetry(t))
-	if err != nil {
-		return err
+	store := postgres.NewStore(a.pool, outbox.In, storeSettings(c.Database, c.KeyWait), t.Metrics, t.Traces)
+	background, stop := context.WithCancel(context.WithoutCancel(ctx)) // for as long as requests are served
+	a.stopBackground = stop
+	if !c.Database.Pooled { // behind a pooler no worker listens
+		waker := outbox.NewWaker(a.pool, telemetry.Quiet(log, slog.LevelWarn, time.Minute))
+		store.AfterEnqueue(waker.Wake)
+		go waker.Run(background)
 	}
-	store := postgres.NewStore(a.pool, enqueuer.In, storeSettings(c.Database, c.KeyWait), t.Metrics, t.Traces)
 	service := app.New(store, postgres.NewReader(store), nil, app.Settings{
 		KeyRetention: c.KeyRetention, EventRetention: c.EventRetention,
 	}, telemetry.Findings{Metrics: t.Metrics, Log: log})
-	keys, stopKeys := context.WithCancel(context.WithoutCancel(ctx)) // fetched for as long as requests are served
-	a.stopKeys = stopKeys
-	auth, err := httpapi.NewJWTAuthenticator(keys, httpapi.JWTConfig{
-		Issuer: c.AuthIssuer, Audience: c.AuthAudience, JWKSURL: c.AuthJWKSURL,
-	})
+	auth, err := httpapi.NewJWTAuthenticator(background, httpapi.JWTConfig{
+		Issuer: c.AuthIssuer, Audience: c.AuthAudience, JWKSURL: c.AuthJWKSURL, TenantRequired: c.TenantRequired,
+	}, t.Metrics, log)
 	if err != nil {
 		return fmt.Errorf("AUTH_JWKS_URL: %w", err)
 	}
@@ -135,7 +136,7 @@ func (a *API) Stop(ctx context.Context) error {
 		err = fmt.Errorf("requests were cut off: %w", err)
 		_ = a.server.Close()
 	}
-	a.stopKeys()
+	a.stopBackground()
 	return errors.Join(err, closePools(ctx, a.ready.pool, a.pool))
 }
 
@@ -167,8 +168,8 @@ func closePools(ctx context.Context, pools ...*pgxpool.Pool) error {
 
 // close undoes a start that failed: nothing is in flight.
 func (a *API) close() {
-	if a.stopKeys != nil {
-		a.stopKeys()
+	if a.stopBackground != nil {
+		a.stopBackground()
 	}
 	a.ready.pool.Close()
 	a.pool.Close()

@@ -57,23 +57,19 @@ func (w *Worker) start(ctx context.Context, c config.Worker, t *telemetry.Teleme
 	if err := w.ready.awaitSchema(ctx, c.Database.ConnectTimeout); err != nil {
 		return fmt.Errorf("%s: %w", c.Database.Variable, err)
 	}
-	traced := riverTelemetry(t)
-	enqueuer, err := outbox.NewEnqueuer(log, traced)
-	if err != nil {
-		return err
-	}
 	provider := stripegateway.Guard(telemetry.ObserveProvider(stripegateway.New(stripegateway.Config{
 		APIKey: c.StripeKey, BaseURL: c.StripeURL, Timeout: c.ProviderTimeout,
 		Transport: otelhttp.NewTransport(http.DefaultTransport, otelhttp.WithTracerProvider(t.Traces),
 			otelhttp.WithMeterProvider(noop.NewMeterProvider()), otelhttp.WithPropagators(t.Propagator())),
 	}), t.Metrics))
-	store := postgres.NewStore(w.pool, enqueuer.In, storeSettings(c.Database, 0), t.Metrics, t.Traces)
+	store := postgres.NewStore(w.pool, outbox.In, storeSettings(c.Database, 0), t.Metrics, t.Traces)
 	service := app.New(store, postgres.NewReader(store), provider, app.Settings{
 		ProviderTimeout: c.ProviderTimeout, ProviderLag: c.ProviderLag, RefusalLimit: c.RefusalLimit,
 	}, telemetry.Findings{Metrics: t.Metrics, Log: log})
 	limits := workerConfig(c)
 	limits.Stopping = w.stopping.Done()
-	w.client, err = outbox.NewWorker(w.pool, service, store, postgres.PgxTx, limits, t.Metrics, log, traced)
+	var err error
+	w.client, err = outbox.NewWorker(w.pool, service, store, postgres.PgxTx, limits, t.Metrics, log, riverTelemetry(t))
 	if err != nil {
 		return err
 	}
@@ -89,7 +85,7 @@ func (w *Worker) start(ctx context.Context, c config.Worker, t *telemetry.Teleme
 
 func workerConfig(c config.Worker) outbox.WorkerConfig {
 	return outbox.WorkerConfig{
-		MaxWorkers: c.Concurrency, JobTimeout: c.JobTimeout, RescueAfter: c.JobRescueAfter,
+		MaxWorkers: c.Concurrency, FetchCooldown: c.FetchCooldown, PollInterval: c.PollInterval, JobTimeout: c.JobTimeout, RescueAfter: c.JobRescueAfter,
 		StopTimeout: c.ShutdownTimeout * 3 / 4, // what is left is for jobs that are cut short to record it
 
 		PollOnly: c.Database.Pooled,
@@ -103,7 +99,7 @@ func workerConfig(c config.Worker) outbox.WorkerConfig {
 	}
 }
 
-// riverTelemetry carries the trace context from the transaction to the job. Its metrics are left out: they have a
+// riverTelemetry makes a span of every run of a job. Its metrics are left out: they have a
 // series for every attempt, and ours say the same.
 func riverTelemetry(t *telemetry.Telemetry) *otelriver.Middleware {
 	return otelriver.NewMiddleware(&otelriver.MiddlewareConfig{

@@ -160,11 +160,9 @@ func startPanicking(t *testing.T, s *testkit.Service, times int32) *testkit.Serv
 	pool, err := postgres.Open(t.Context(), c.Database, "orders-api", tel.Traces)
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
-	enqueuer, err := outbox.NewEnqueuer(testkit.Log())
-	require.NoError(t, err)
 	var left atomic.Int32
 	left.Store(times)
-	out := func(tx pgx.Tx) app.Outbox { return panicking{enqueuer.In(tx), &left} }
+	out := func(tx pgx.Tx) app.Outbox { return panicking{outbox.In(tx), &left} }
 	store := postgres.NewStore(pool, out, postgres.Settings{
 		KeyWait: c.KeyWait, LockTimeout: c.Database.LockTimeout, AcquireTimeout: c.Database.AcquireTimeout,
 	}, tel.Metrics, tel.Traces)
@@ -172,7 +170,7 @@ func startPanicking(t *testing.T, s *testkit.Service, times int32) *testkit.Serv
 		telemetry.Findings{Metrics: tel.Metrics, Log: testkit.Log()})
 	auth, err := httpapi.NewJWTAuthenticator(t.Context(), httpapi.JWTConfig{
 		Issuer: c.AuthIssuer, Audience: c.AuthAudience, JWKSURL: c.AuthJWKSURL,
-	})
+	}, tel.Metrics, testkit.Log())
 	require.NoError(t, err)
 	handler, err := httpapi.New(service, auth, nil, tel.Metrics, testkit.Log())
 	require.NoError(t, err)

@@ -213,11 +213,9 @@ func (s shop) enqueueRefund(order, refund string) {
 // enqueue uses the outbox that the service uses.
 func (s shop) enqueue(insert func(app.Outbox) error) {
 	s.t.Helper()
-	enqueuer, err := outbox.NewEnqueuer(testkit.Log())
-	require.NoError(s.t, err)
 	tx, err := s.DB.Begin(s.t.Context())
 	require.NoError(s.t, err)
-	require.NoError(s.t, insert(enqueuer.In(tx)))
+	require.NoError(s.t, insert(outbox.In(tx)))
 	require.NoError(s.t, tx.Commit(s.t.Context()))
 }
 

@@ -44,7 +44,8 @@ var (
 	}
 	// Those that stand at zero until something goes wrong.
 	zeroMetrics = []string{
-		"orders_idempotency_purge_failures_total", "orders_payments_reconciled_total", "orders_refunds_open",
+		"orders_idempotency_purge_failures_total", "orders_job_late_results_total", "orders_payments_reconciled_total",
+		"orders_refunds_open",
 	}
 )
 

@@ -16,11 +16,11 @@ import (
 // startBroken starts a boundary without use cases: every request that gets through it panics.
 func startBroken(t *testing.T, s *testkit.Service, log *journal) *testkit.Service {
 	t.Helper()
+	part := s.Metrics["api"]
 	auth, err := httpapi.NewJWTAuthenticator(t.Context(), httpapi.JWTConfig{
 		Issuer: s.Env["AUTH_ISSUER"], Audience: s.Env["AUTH_AUDIENCE"], JWKSURL: s.Env["AUTH_JWKS_URL"],
-	})
+	}, part.Metrics, testkit.Log())
 	require.NoError(t, err)
-	part := s.Metrics["api"]
 	handler, err := httpapi.New(nil, auth, nil, part.Metrics, telemetry.NewLog(log, "orders-test"))
 	require.NoError(t, err)
 	server := httptest.NewServer(otelhttp.NewHandler(handler, "api", otelhttp.WithTracerProvider(part.Traces)))

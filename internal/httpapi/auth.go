@@ -7,30 +7,69 @@ import (
 	"strings"
 
 	"example.com/orders/internal/app"
+	"example.com/orders/internal/domain"
 )
 
-// ErrUnauthenticated is what an Authenticator answers to a token that proves nobody.
+// ErrUnauthenticated is what an Authenticator answers to a token that is not valid.
 var ErrUnauthenticated = errors.New("invalid access token")
+
+// The error codes of a challenge (RFC 6750, section 3.1).
+const (
+	bearerInvalidRequest    = "invalid_request"
+	bearerInvalidToken      = "invalid_token"
+	bearerInsufficientScope = "insufficient_scope"
+)
 
 type actorKey struct{}
 
-// authenticate asks for a bearer token (RFC 6750) and puts the actor that it proves into the context.
+// authenticate requires a bearer token (RFC 6750) and puts the actor that it names into the context.
 func authenticate(auth Authenticator) step {
 	return func(_ http.ResponseWriter, r *http.Request) (*http.Request, error) {
-		lines := r.Header.Values("Authorization")
-		if len(lines) != 1 { // of two, a proxy before us may have checked the other one
+		token, errorCode := bearerToken(r.Header)
+		if errorCode != "" || token == "" {
 			return r, errUnauthenticated
 		}
-		scheme, token, _ := strings.Cut(lines[0], " ")
-		if !strings.EqualFold(scheme, "Bearer") || token == "" {
-			return r, errUnauthenticated
-		}
-		actor, err := auth.Authenticate(r.Context(), strings.TrimSpace(token))
+		actor, err := auth.Authenticate(r.Context(), token)
 		if err != nil {
 			return r, err
 		}
 		return r.WithContext(context.WithValue(r.Context(), actorKey{}, actor)), nil
 	}
+}
+
+// bearerToken reads the token of the Authorization header (RFC 6750, section 2.1). Without bearer credentials it returns
+// two empty strings; where they are malformed, the error code for the challenge.
+func bearerToken(header http.Header) (token, errorCode string) {
+	lines := header.Values("Authorization")
+	if len(lines) > 1 { // a proxy before us may have checked another one than we would
+		return "", bearerInvalidRequest
+	}
+	scheme, rest, _ := strings.Cut(header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return "", ""
+	}
+	token = strings.TrimLeft(rest, " ")
+	if token == "" || strings.ContainsAny(token, " \t") {
+		return "", bearerInvalidRequest
+	}
+	return token, ""
+}
+
+// challenge is the WWW-Authenticate header of a 401 or a 403 (RFC 6750, section 3): without an error code where the
+// request has no bearer credentials, and with the scope that the operation requires where the token lacks it.
+func challenge(r *http.Request, code domain.Code) string {
+	const realm = `Bearer realm="orders"`
+	if code == app.CodeForbidden {
+		return realm + `, error="` + bearerInsufficientScope + `", scope="` + operationOf(r.Context()).scope + `"`
+	}
+	token, errorCode := bearerToken(r.Header)
+	if token != "" {
+		errorCode = bearerInvalidToken
+	}
+	if errorCode == "" {
+		return realm
+	}
+	return realm + `, error="` + errorCode + `"`
 }
 
 // requireScope refuses an actor without the scope that the contract names for the operation.

@@ -2,18 +2,19 @@ package httpapi
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/lestrrat-go/httprc/v3"
+	"github.com/lestrrat-go/httprc/v3/errsink"
 	"github.com/lestrrat-go/jwx/v3/jwa"
-	"github.com/lestrrat-go/jwx/v3/jwk"
 	"github.com/lestrrat-go/jwx/v3/jws"
-	"github.com/lestrrat-go/jwx/v3/jwt"
 	"golang.org/x/sync/singleflight"
 
 	"example.com/orders/internal/app"
@@ -22,28 +23,33 @@ import (
 const (
 	// clockSkew is how far an issuer's clock may be off.
 	clockSkew = 30 * time.Second
-	// keysEvery is how often the keys are fetched anyway; keysAtMost bounds fetches for the sake of unknown keys.
-	keysEvery  = 15 * time.Minute
-	keysAtMost = 10 * time.Second
-	// fetchMost bounds one fetch, and so how long a request waits for it.
-	fetchMost = 10 * time.Second
-	// claimMost bounds the claims that end up in the store, in bytes.
-	claimMost = 255
-	// singleTenant is the tenant of a deployment whose tokens name none.
-	singleTenant = "default"
+	// refreshInterval is how often the keys are fetched anyway; unknownKeyInterval is the least time between two fetches that
+	// unknown keys cause, and emptyInterval while there are no keys at all.
+	refreshInterval    = 15 * time.Minute
+	unknownKeyInterval = 10 * time.Second
+	emptyInterval      = time.Second
+	// fetchTimeout bounds one fetch, and so how long a request waits for it.
+	fetchTimeout = 10 * time.Second
+	// defaultTenant is the tenant of tokens without the claim, in a deployment that has one tenant.
+	defaultTenant = "default"
 )
 
-// JWTConfig says whose tokens count.
+// JWTConfig says whose tokens are accepted.
 type JWTConfig struct {
-	Issuer   string
-	Audience string
-	JWKSURL  string
+	Issuer         string
+	Audience       string
+	JWKSURL        string
+	TenantRequired bool // a token without tenant is refused
 }
 
-// JWTAuthenticator checks bearer JWTs against the issuer's published keys (RFC 7519, RFC 7517).
+// JWTAuthenticator checks bearer JWTs against the issuer's published keys (RFC 7519, RFC 7517, RFC 8725).
 type JWTAuthenticator struct {
-	config JWTConfig
-	cache  *jwk.Cache
+	config     JWTConfig
+	log        *slog.Logger
+	now        func() time.Time
+	controller httprc.Controller
+	published  *httprc.ResourceBase[*keySet]
+	verified   *tokenCache
 
 	fetches singleflight.Group
 	mu      sync.Mutex
@@ -51,55 +57,132 @@ type JWTAuthenticator struct {
 }
 
 // NewJWTAuthenticator starts fetching the keys in the background until ctx ends; the issuer need not be up yet.
-func NewJWTAuthenticator(ctx context.Context, c JWTConfig) (*JWTAuthenticator, error) {
-	cache, err := jwk.NewCache(ctx, httprc.NewClient())
+func NewJWTAuthenticator(ctx context.Context, c JWTConfig, o KeyObserver, log *slog.Logger) (*JWTAuthenticator, error) {
+	published, err := httprc.NewResource[*keySet](c.JWKSURL, &keySetReader{observer: o, log: log},
+		httprc.WithConstantInterval(refreshInterval), httprc.WithHTTPClient(keyClient()))
 	if err != nil {
-		return nil, fmt.Errorf("key cache: %w", err)
+		return nil, fmt.Errorf("key set: %w", err)
 	}
-	err = cache.Register(ctx, c.JWKSURL, jwk.WithConstantInterval(keysEvery), jwk.WithWaitReady(false))
-	if err != nil {
-		return nil, fmt.Errorf("key cache: %w", err)
+	a := &JWTAuthenticator{config: c, log: log, now: time.Now, published: published, verified: newTokenCache(maxVerified)}
+	client := httprc.NewClient(httprc.WithWorkers(2), httprc.WithErrorSink(errsink.NewFunc(a.logFailure)))
+	if a.controller, err = client.Start(ctx); err != nil {
+		return nil, fmt.Errorf("key set: %w", err)
 	}
-	return &JWTAuthenticator{config: c, cache: cache}, nil
+	if err := a.controller.Add(ctx, published, httprc.WithWaitReady(false)); err != nil {
+		return nil, fmt.Errorf("key set: %w", err)
+	}
+	return a, nil
+}
+
+// keyClient follows no redirect: the keys are trusted because they come from the configured URL.
+func keyClient() *http.Client {
+	return &http.Client{
+		Timeout:       fetchTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return errors.New("redirects are not followed") },
+	}
+}
+
+func (a *JWTAuthenticator) logFailure(ctx context.Context, err error) {
+	a.log.WarnContext(ctx, "signing keys were not fetched", "error", err)
+}
+
+// verifiedToken is what a token proves, and until when.
+type verifiedToken struct {
+	actor      app.Actor
+	notBefore  time.Time
+	expires    time.Time
+	generation uint64 // of the key set that it was verified with
+}
+
+func (v verifiedToken) validAt(now time.Time) bool {
+	return !now.Before(v.notBefore) && now.Before(v.expires)
 }
 
 // Authenticate implements Authenticator.
 func (a *JWTAuthenticator) Authenticate(ctx context.Context, token string) (app.Actor, error) {
-	kid, err := allowedHeader(token)
-	if err != nil {
-		return app.Actor{}, err
+	id := sha256.Sum256([]byte(token))
+	if set := a.published.Resource(); set != nil {
+		if known, ok := a.verified.get(id, set.generation); ok && known.validAt(a.now()) {
+			return known.actor, nil
+		}
 	}
-	keys, err := a.keys(ctx, kid)
-	if err != nil {
-		return app.Actor{}, fmt.Errorf("%w: %w", app.ErrTryAgain, err)
-	}
-	// Issuers may publish keys without an algorithm: it then follows from the key's type and the allowed header.
-	parsed, err := jwt.ParseString(token, jwt.WithKeySet(keys, jws.WithInferAlgorithmFromKey(true)), jwt.WithIssuer(a.config.Issuer),
-		jwt.WithAudience(a.config.Audience), jwt.WithAcceptableSkew(clockSkew),
-		jwt.WithRequiredClaim(jwt.ExpirationKey), jwt.WithRequiredClaim(jwt.SubjectKey))
+	parsed, err := parseToken(token)
 	if err != nil {
 		return app.Actor{}, fmt.Errorf("%w: %w", ErrUnauthenticated, err)
 	}
-	return actorFrom(parsed)
+	keys, err := a.keySet(ctx, parsed.header.KeyID.value)
+	if err != nil {
+		return app.Actor{}, fmt.Errorf("%w: %w", app.ErrTryAgain, err)
+	}
+	verified, err := a.verify(parsed, keys)
+	if err != nil {
+		return app.Actor{}, fmt.Errorf("%w: %w", ErrUnauthenticated, err)
+	}
+	if len(token) <= maxRemembered {
+		a.verified.put(id, verified)
+	}
+	return verified.actor, nil
 }
 
-// keys returns the issuer's keys. A token of an unknown key makes it fetch them again, since the issuer may have
-// rotated. Requests that come at once share one fetch, which goes on when one of them leaves.
-func (a *JWTAuthenticator) keys(ctx context.Context, kid string) (jwk.Set, error) {
-	set, err := a.cache.Lookup(ctx, a.config.JWKSURL)
-	if err == nil {
-		if _, known := set.LookupKeyID(kid); known {
-			return set, nil
+// verify checks the signature with the keys of the token's kid that are meant for its algorithm, and then the claims.
+// An issuer may give two keys one id: each is tried.
+func (a *JWTAuthenticator) verify(t parsedToken, keys *keySet) (verifiedToken, error) {
+	algorithm, _ := jwa.LookupSignatureAlgorithm(t.header.Algorithm.value)
+	verifier, err := jws.VerifierFor(algorithm)
+	if err != nil {
+		return verifiedToken{}, err
+	}
+	for _, key := range keys.keys[t.header.KeyID.value] {
+		if slices.Contains(key.algorithms, t.header.Algorithm.value) &&
+			verifier.Verify(key.public, []byte(t.signed), t.signature) == nil {
+			return a.accept(t.claims, keys.generation)
 		}
 	}
+	return verifiedToken{}, errors.New("not signed by a published key")
+}
+
+// accept checks the claims of a token whose signature is good.
+func (a *JWTAuthenticator) accept(raw []byte, generation uint64) (verifiedToken, error) {
+	claims, err := parseClaims(raw)
+	if err != nil {
+		return verifiedToken{}, err
+	}
+	v := verifiedToken{
+		actor:      app.Actor{Tenant: defaultTenant, ID: claims.Subject.value, Scopes: claims.scopes()},
+		notBefore:  claims.earliest().Add(-clockSkew),
+		expires:    claims.Expires.value.Add(clockSkew), // without exp: the year 1
+		generation: generation,
+	}
+	if claims.Tenant.present {
+		v.actor.Tenant = claims.Tenant.value
+	}
+	switch {
+	case claims.Issuer.value != a.config.Issuer:
+		return v, errors.New("claims: another iss")
+	case !slices.Contains(claims.Audience, a.config.Audience):
+		return v, errors.New("claims: another aud")
+	case a.config.TenantRequired && !claims.Tenant.present:
+		return v, errors.New("claims: no tenant")
+	case !v.validAt(a.now()):
+		return v, errors.New("claims: expired, or not valid yet")
+	}
+	return v, nil
+}
+
+// keySet returns the issuer's keys. A token of an unknown key makes it fetch them again, since the issuer may have
+// rotated. Requests that come at once share one fetch, which goes on when one of them leaves.
+func (a *JWTAuthenticator) keySet(ctx context.Context, keyID string) (*keySet, error) {
+	if set := a.published.Resource(); set != nil && set.has(keyID) {
+		return set, nil
+	}
 	fetched := a.fetches.DoChan("", func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchMost)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchTimeout)
 		defer cancel()
 		return a.fetch(ctx)
 	})
 	select {
 	case r := <-fetched:
-		set, _ = r.Val.(jwk.Set)
+		set, _ := r.Val.(*keySet)
 		return set, r.Err
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -108,70 +191,31 @@ func (a *JWTAuthenticator) keys(ctx context.Context, kid string) (jwk.Set, error
 
 // fetch fetches the keys, unless that was tried a moment ago. Where the issuer does not answer, the keys that are there
 // stay good.
-func (a *JWTAuthenticator) fetch(ctx context.Context) (jwk.Set, error) {
-	set, err := a.cache.Lookup(ctx, a.config.JWKSURL)
-	if !a.mayFetch(err != nil) {
-		return set, err
+func (a *JWTAuthenticator) fetch(ctx context.Context) (*keySet, error) {
+	set := a.published.Resource()
+	if a.mayFetch(set == nil) {
+		err := a.controller.Refresh(ctx, a.config.JWKSURL)
+		if err != nil {
+			a.logFailure(ctx, err)
+		}
+		set = a.published.Resource()
 	}
-	fresh, fetchErr := a.cache.Refresh(ctx, a.config.JWKSURL)
-	if fetchErr != nil && err == nil {
-		return set, nil
+	if set == nil {
+		return nil, errors.New("the issuer's keys are not known yet")
 	}
-	return fresh, fetchErr
+	return set, nil
 }
 
 func (a *JWTAuthenticator) mayFetch(haveNone bool) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	wait := keysAtMost
+	wait := unknownKeyInterval
 	if haveNone {
-		wait = time.Second
+		wait = emptyInterval
 	}
 	if time.Since(a.fetched) < wait {
 		return false
 	}
 	a.fetched = time.Now()
 	return true
-}
-
-// allowedHeader refuses algorithms that are not on the list, before any key is looked up, and returns the key's id.
-func allowedHeader(token string) (kid string, err error) {
-	message, err := jws.ParseString(token)
-	if err != nil || len(message.Signatures()) != 1 {
-		return "", fmt.Errorf("%w: not one signature", ErrUnauthenticated)
-	}
-	header := message.Signatures()[0].ProtectedHeaders()
-	algorithm, _ := header.Algorithm()
-	if !slices.Contains([]jwa.SignatureAlgorithm{jwa.RS256(), jwa.PS256(), jwa.ES256(), jwa.EdDSA()}, algorithm) {
-		return "", fmt.Errorf("%w: algorithm %s", ErrUnauthenticated, algorithm)
-	}
-	kid, _ = header.KeyID()
-	return kid, nil
-}
-
-func actorFrom(t jwt.Token) (app.Actor, error) {
-	subject, _ := t.Subject()
-	tenant, scope := singleTenant, ""
-	if t.Has("tenant") {
-		if err := t.Get("tenant", &tenant); err != nil {
-			return app.Actor{}, fmt.Errorf("%w: tenant: %w", ErrUnauthenticated, err)
-		}
-	}
-	if t.Has("scope") {
-		if err := t.Get("scope", &scope); err != nil {
-			return app.Actor{}, fmt.Errorf("%w: scope: %w", ErrUnauthenticated, err)
-		}
-	}
-	if err := errors.Join(storable(subject), storable(tenant)); err != nil {
-		return app.Actor{}, fmt.Errorf("%w: %w", ErrUnauthenticated, err)
-	}
-	return app.Actor{Tenant: tenant, ID: subject, Scopes: strings.Fields(scope)}, nil
-}
-
-// storable refuses names that are empty, too long or not to be stored.
-func storable(name string) error {
-	if name == "" || len(name) > claimMost || !isText(name) {
-		return errors.New("subject or tenant is not a name")
-	}
-	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -39,7 +40,7 @@ type issuer struct {
 	url string
 
 	mu      sync.Mutex
-	set     jwk.Set // what it publishes; nil: it answers 500
+	answer  []byte // what it publishes; nil: it answers 500
 	held    chan struct{}
 	fetches int
 }
@@ -57,22 +58,35 @@ func newIssuer(t testing.TB, keys ...jwk.Key) *issuer {
 // publish replaces the published keys.
 func (i *issuer) publish(keys ...jwk.Key) {
 	i.t.Helper()
-	set := jwk.NewSet()
+	var members []string
 	for _, k := range keys {
-		public, err := k.PublicKey()
-		require.NoError(i.t, err)
-		require.NoError(i.t, set.AddKey(public))
+		members = append(members, publicJSON(i.t, k))
 	}
+	i.publishRaw(`{"keys":[` + strings.Join(members, ",") + `]}`)
+}
+
+// publishRaw replaces the answer, whatever it is.
+func (i *issuer) publishRaw(answer string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.set = set
+	i.answer = []byte(answer)
+}
+
+// publicJSON is the public key as a JWK.
+func publicJSON(t testing.TB, k jwk.Key) string {
+	t.Helper()
+	public, err := k.PublicKey()
+	require.NoError(t, err)
+	raw, err := json.Marshal(public)
+	require.NoError(t, err)
+	return string(raw)
 }
 
 // fail makes it answer 500 until it publishes again.
 func (i *issuer) fail() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.set = nil
+	i.answer = nil
 }
 
 // hold keeps answers back until release is called.
@@ -92,7 +106,7 @@ func (i *issuer) fetched() int {
 func (i *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	i.mu.Lock()
 	i.fetches++
-	set, held := i.set, i.held
+	answer, held := i.answer, i.held
 	i.mu.Unlock()
 	if held != nil {
 		select {
@@ -100,22 +114,55 @@ func (i *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		case <-r.Context().Done():
 		}
 	}
-	if set == nil {
+	if answer == nil {
 		http.Error(w, "down", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(set)
+	_, _ = w.Write(answer)
+}
+
+// config trusts the issuer.
+func (i *issuer) config() httpapi.JWTConfig {
+	return httpapi.JWTConfig{Issuer: tokenIssuer, Audience: tokenAudience, JWKSURL: i.url}
 }
 
 // authenticator trusts the issuer.
 func (i *issuer) authenticator() *httpapi.JWTAuthenticator {
 	i.t.Helper()
-	a, err := httpapi.NewJWTAuthenticator(i.t.Context(), httpapi.JWTConfig{
-		Issuer: tokenIssuer, Audience: tokenAudience, JWKSURL: i.url,
-	})
-	require.NoError(i.t, err)
+	return newAuthenticator(i.t, i.config(), &keyWatch{})
+}
+
+func newAuthenticator(t testing.TB, c httpapi.JWTConfig, w *keyWatch) *httpapi.JWTAuthenticator {
+	t.Helper()
+	a, err := httpapi.NewJWTAuthenticator(t.Context(), c, w, slog.New(slog.NewJSONHandler(w, nil)))
+	require.NoError(t, err)
 	return a
+}
+
+// keyWatch is the log and the counter of skipped keys.
+type keyWatch struct {
+	mu      sync.Mutex
+	text    strings.Builder
+	skipped int
+}
+
+func (w *keyWatch) SigningKeySkipped(context.Context) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.skipped++
+}
+
+func (w *keyWatch) Write(line []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.Write(line)
+}
+
+func (w *keyWatch) seen() (log string, skipped int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.String(), w.skipped
 }
 
 // key makes a signing key with an id and, unless it is empty, its algorithm.
@@ -420,4 +467,4 @@ func TestFirstRequestsShareTheFetch(t *testing.T) {
 	require.LessOrEqual(t, i.fetched(), 2, "one fetch in the background, one for all who waited")
 }
 
-const waitsForKeys = "internal/httpapi.(*JWTAuthenticator).keys"
+const waitsForKeys = "internal/httpapi.(*JWTAuthenticator).keySet"

@@ -50,8 +50,8 @@ func (p problems) write(w http.ResponseWriter, r *http.Request, err error) {
 	if kind.retryAfter > 0 {
 		header.Set("Retry-After", strconv.Itoa(kind.retryAfter))
 	}
-	if refusal.Code == codeUnauthenticated {
-		header.Set("WWW-Authenticate", challenge(r))
+	if refusal.Code == codeUnauthenticated || refusal.Code == app.CodeForbidden {
+		header.Set("WWW-Authenticate", challenge(r, refusal.Code))
 	}
 	w.WriteHeader(kind.status)
 	if r.Method == http.MethodHead {
@@ -61,14 +61,6 @@ func (p problems) write(w http.ResponseWriter, r *http.Request, err error) {
 		Type: problemBase + string(refusal.Code), Title: kind.title, Status: int32(kind.status), Detail: refusal.Message,
 		Instance: instance(r), Code: openapi.ProblemCode(refusal.Code), TraceID: traceID(r), Errors: fieldErrors(refusal),
 	})
-}
-
-// challenge is what RFC 6750, section 3, asks for: an error code only where a token was presented.
-func challenge(r *http.Request) string {
-	if r.Header.Get("Authorization") == "" {
-		return `Bearer realm="orders"`
-	}
-	return `Bearer realm="orders", error="invalid_token"`
 }
 
 func traceID(r *http.Request) string {

@@ -60,11 +60,17 @@ func TestUnauthenticatedComesFirst(t *testing.T) {
 	}{
 		{nil, `Bearer realm="orders"`},
 		{[]string{""}, `Bearer realm="orders"`},
-		{[]string{"Bearer"}, `Bearer realm="orders", error="invalid_token"`},
-		{[]string{"Bearer "}, `Bearer realm="orders", error="invalid_token"`},
-		{[]string{"Basic YTpi"}, `Bearer realm="orders", error="invalid_token"`},
+		{[]string{"Bearer"}, `Bearer realm="orders", error="invalid_request"`},
+		{[]string{"Bearer "}, `Bearer realm="orders", error="invalid_request"`},
+		{[]string{"Bearer a b"}, `Bearer realm="orders", error="invalid_request"`},
+		{[]string{"Bearer a\tb"}, `Bearer realm="orders", error="invalid_request"`},
+		{[]string{"Bearer\ta"}, `Bearer realm="orders"`},
+		{[]string{"Bearerx " + tokenOfNobody}, `Bearer realm="orders"`},
+		{[]string{"bEARER  " + tokenOfNobody}, `Bearer realm="orders", error="invalid_token"`},
+		{[]string{"Basic YTpi"}, `Bearer realm="orders"`},
 		{[]string{"Bearer " + tokenOfNobody}, `Bearer realm="orders", error="invalid_token"`},
-		{[]string{"Bearer orders:write", "Bearer orders:read"}, `Bearer realm="orders", error="invalid_token"`},
+		{[]string{"Bearer orders:write", "Bearer orders:read"}, `Bearer realm="orders", error="invalid_request"`},
+		{[]string{"Basic YTpi", "Bearer orders:read"}, `Bearer realm="orders", error="invalid_request"`},
 	} {
 		for _, o := range hopeless() {
 			o.header = map[string][]string{"Authorization": c.authorization}
@@ -75,7 +81,8 @@ func TestUnauthenticatedComesFirst(t *testing.T) {
 	}
 }
 
-// Ensure 403 comes before any look at parameters, headers or body: every scope but the operation's own is not enough.
+// Ensure 403 comes before any look at parameters, headers or body, and names the scope that the operation requires: every
+// scope but that one is not enough.
 func TestForbiddenComesBeforeTheRequestIsLookedAt(t *testing.T) {
 	t.Parallel()
 	b := start(t)
@@ -86,6 +93,7 @@ func TestForbiddenComesBeforeTheRequestIsLookedAt(t *testing.T) {
 			bad.header = map[string][]string{"Authorization": {"Bearer " + scopes}}
 			a := b.send(bad)
 			require.Equal(t, http.StatusForbidden, a.Status, "%s %s: %s", o.method, o.path, a.Body)
+			require.Equal(t, `Bearer realm="orders", error="insufficient_scope", scope="`+o.scope+`"`, a.Header.Get("WWW-Authenticate"))
 		}
 	}
 }

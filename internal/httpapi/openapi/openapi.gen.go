@@ -2095,9 +2095,20 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 
 type BodyTooLargeApplicationProblemPlusJSONResponse Problem
 
-type ForbiddenApplicationProblemPlusJSONResponse Problem
+type ForbiddenResponseHeaders struct {
+	WWWAuthenticate string
+}
+type ForbiddenApplicationProblemPlusJSONResponse struct {
+	Body Problem
 
+	Headers ForbiddenResponseHeaders
+}
+
+type HeadForbiddenResponseHeaders struct {
+	WWWAuthenticate string
+}
 type HeadForbiddenResponse struct {
+	Headers HeadForbiddenResponseHeaders
 }
 
 type HeadFoundResponseHeaders struct {
@@ -2274,10 +2285,11 @@ type ListOrders403ApplicationProblemPlusJSONResponse struct {
 func (response ListOrders403ApplicationProblemPlusJSONResponse) VisitListOrdersResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2393,10 +2405,11 @@ type PlaceOrder403ApplicationProblemPlusJSONResponse struct {
 func (response PlaceOrder403ApplicationProblemPlusJSONResponse) VisitPlaceOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2589,10 +2602,11 @@ type GetOrder403ApplicationProblemPlusJSONResponse struct {
 func (response GetOrder403ApplicationProblemPlusJSONResponse) VisitGetOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2692,6 +2706,7 @@ func (response HeadOrder401Response) VisitHeadOrderResponse(w http.ResponseWrite
 type HeadOrder403Response = HeadForbiddenResponse
 
 func (response HeadOrder403Response) VisitHeadOrderResponse(w http.ResponseWriter) error {
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	return nil
 }
@@ -2794,10 +2809,11 @@ type CancelOrder403ApplicationProblemPlusJSONResponse struct {
 func (response CancelOrder403ApplicationProblemPlusJSONResponse) VisitCancelOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3022,10 +3038,11 @@ type GetPayment403ApplicationProblemPlusJSONResponse struct {
 func (response GetPayment403ApplicationProblemPlusJSONResponse) VisitGetPaymentResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3125,6 +3142,7 @@ func (response HeadPayment401Response) VisitHeadPaymentResponse(w http.ResponseW
 type HeadPayment403Response = HeadForbiddenResponse
 
 func (response HeadPayment403Response) VisitHeadPaymentResponse(w http.ResponseWriter) error {
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	return nil
 }
@@ -3227,10 +3245,11 @@ type RefundOrder403ApplicationProblemPlusJSONResponse struct {
 func (response RefundOrder403ApplicationProblemPlusJSONResponse) VisitRefundOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3429,10 +3448,11 @@ type ShipOrder403ApplicationProblemPlusJSONResponse struct {
 func (response ShipOrder403ApplicationProblemPlusJSONResponse) VisitShipOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3621,10 +3641,11 @@ type ChangeShippingAddress403ApplicationProblemPlusJSONResponse struct {
 func (response ChangeShippingAddress403ApplicationProblemPlusJSONResponse) VisitChangeShippingAddressResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3811,10 +3832,11 @@ type ListProducts403ApplicationProblemPlusJSONResponse struct {
 func (response ListProducts403ApplicationProblemPlusJSONResponse) VisitListProductsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3935,10 +3957,11 @@ type GetProduct403ApplicationProblemPlusJSONResponse struct {
 func (response GetProduct403ApplicationProblemPlusJSONResponse) VisitGetProductResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4038,6 +4061,7 @@ func (response HeadProduct401Response) VisitHeadProductResponse(w http.ResponseW
 type HeadProduct403Response = HeadForbiddenResponse
 
 func (response HeadProduct403Response) VisitHeadProductResponse(w http.ResponseWriter) error {
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	return nil
 }
@@ -4160,10 +4184,11 @@ type PutProduct403ApplicationProblemPlusJSONResponse struct {
 func (response PutProduct403ApplicationProblemPlusJSONResponse) VisitPutProductResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4350,10 +4375,11 @@ type GetStock403ApplicationProblemPlusJSONResponse struct {
 func (response GetStock403ApplicationProblemPlusJSONResponse) VisitGetStockResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4482,10 +4508,11 @@ type AdjustStock403ApplicationProblemPlusJSONResponse struct {
 func (response AdjustStock403ApplicationProblemPlusJSONResponse) VisitAdjustStockResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
 	return err
@@ -5321,196 +5348,200 @@ func (sh *strictHandler) ReceiveProviderEvent(w http.ResponseWriter, r *http.Req
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"7H3Zchs51uar4M/+I2qZJEVSm0XHXKhcdpfaS7kluT3ton4RzATJLCUBVgIpmu3QxNzOI8wbzMS8wtz1",
-	"m8yT/IFzgEzkwlWU5ap2X3RZyVyAA+Ds5zufvEBMpoIzrqTX/eSxj3QyjRn8+zQMEybhnzKdTGgy97re",
-	"KRdqzBIyjKnyfO+WxinTdwSR0j+/iv75v0fM871ApFzBEz8893wvjjhre13vrymNSMhITMkPVClG2h3z",
-	"a8frei9iqsi+53ucTpjX9T6If/5f8vqf/y+OWeL53lRIRePrQIT6x4NWp+Xd3fneafhrKtWFEsFNcayX",
-	"44QxMkjEDeNEcKLGjMgxi4fuwEMWK+p1G/u+lzAqBddDrnlEf+kZ5QGLix95H6kxocQ867w4e9vPScgS",
-	"FsK7ZongIyKjfzDnhTFVkeDnLGDRVBXfbm5gYYHW9uI1VV7X67Q6R412u9E5uey0u639bvu42fng+V4U",
-	"el2v1T6h7Ii2GodPglbjeNBmjZNwP2jsD/fp4aA9PAoO9BJIRVUqvW7+chjgGZfpcBgFEeN1FL4QcUhE",
-	"WtwJuDyR8+S1hEd9L2SKRjEsDUsYiSThQhHGRToaEzEk56fnzxutVptEnMAzTT0NLpUelNf19m7be0KT",
-	"UzpDPmid+J6KVMwWvNi+zPM9ldCAXQNhDgbDk85w//D4eLB/ENIjuh+wk85J2GItdnC8f6Tvnk/1O8dK",
-	"TWV3z3y5ac5IMxCTvWkiBjGbyL2a6SL9bmkchRfRiFOVJqxIvjdCERmNOAvJYA77Y5qI2yiE3V4lKLzq",
-	"WmbvKtKTsFvGlZ16/Wt9IhIyo9L+rIQgsd6RdCQ0qVmSiER63V+uKmS3r2jAZ4r0b+X0NxMm7igfkOhl",
-	"kmiav2TzM/42EaMq99JkGkaJVEQzn8kUyCVVFMckSTmP+KiO8CGbTIViPJhf37D5dcSvp/bt7hIkc0JH",
-	"NOJkplkCcA46YeSGzQkdKpbAJRVNmN6Q50wl88apvr7NHi/NwnwxkvC1mjk93BIsIY5ZjHP2WxolLCzv",
-	"fT3WNcid2McdWl8wHhLKyVl+b+Mlm5MxoyFLNCdpEyVI5/CQ3EYyGsSMnF48OzsjwZgmNFB6OmtR3dnZ",
-	"p5w4Q7OEdkb32WicfVMT+Ocp4yBhynKaiKmWYUmZmzgix+vyNI59L0gYVXXipNVtP+m2DpqH7Y0Fipbp",
-	"mpN8ssL8gvFgTH3SbrWI3pK/pZQr0Bo6vidvUr2xn59q7u/5XsojdT1NogDGTCdam/C67ZOTE98L0iTR",
-	"tPC63vN3597d3ZXvyXE0nTB9D85I/z2N+Oia5krMY6kojnDVS6LXXigauxPbPzl5Up2Y76XTcNHCdFrd",
-	"g3az1Tr+gNtAr/OrSKoqw4upVGRKYc7ZNogUm+DyPMTiP8SEncHoFYcJdT95YyqvJ0JL1iGNJdMrNYmU",
-	"1+20fI+zj+o6SBMpEtwYdxmp3gj1QqS8ypRkGoxrTg0uKFy/5kJdD+HhBSxkb0MyHbQOajWY4mAejL+U",
-	"Z5URqVYlfRvToKSPfjk7CIaeqkBM2Dt+w8WMV88D5XKGQkIL5EBMJpECpSgWsk6TFfi+69S8sKR2BWPK",
-	"R4xM6JyM6S0jA8Y4odNpHLGwiXK+qhGsI30OW/tFmW8GYlU8O5qH2xeliWvivqVz5LMFK2VMkxELfUJ5",
-	"SARnRDFKRtEt42RAQe/OaGqXbzUrwF25yZ5J2DDlISoay0WGvRc5YHVMi55yRjM4aLRou904Dg4PG0+G",
-	"LdY4Ohi0gjY9DjvsxHOsyZ85I1Ma3DDcZUok3N3gMg0CxvSwQZBVLy/ligft7n6r2W4/QTEAh/NyJi4Z",
-	"Lau+M2FGIWHrM1rY6sWpuuJ7iZxGPgwb4nrC1Fho8kwn1wFNwuvbSOpP3EMSn6cMBPH//x//65//U/3z",
-	"/5DjteVuq4W84G3CAsHDCA3sBXqoonVq/9R5dLESCjo9HRE1porMRUoSRkOt4GvtdNh4TVUwNmpp817i",
-	"Yi9TcRy50Xni6KfkliUyEvxzqaX1BEKqizANSkziVFuhcNllB4GKbpnXVUnK/EWa4pp6YGV35iOpKkan",
-	"oBEhY9bqAxmwccRDEql6Lal2oK/TkU8G+t66QXYOW4sH+frdn50jVFZl8CtGk2mXFBkveN7+2/m8NXv9",
-	"43O7y9E2f35bYc16nnBAcYe6XCV3gVFF9X/F4FeGqwa7ZRpd71+8+u1l0GEfbl/+PRadZ+3x2a8v49ea",
-	"f9mbMwYQcaW/fmfZJLtV1239fJg/36I/BD+yFyP3efAn5Duv+Lqmwx3LE63VTuDibXF+ib0GdIX3pGr5",
-	"HvVhZ4hUkUhJopfsgTatHs05yKKfObtktKquwIs0yxaZHFkuUBeLvCUCKR9HLVlPg4BNVZGsDyM2Nxf7",
-	"mcicMh5GfARzuRhH0+pJSAIWF43hJIm06ez9+NMrwytvtLDi6WQA1//yY6t9cNRqtVr75++yN09ZWGdz",
-	"E4m//etZ3VVSGlIUZ7ffumw96bY63Vbrwzrkfkz1wdXFcC73NmQL04e9VHWpv+Oa4whOxpQXjpvg13Cp",
-	"e3ByXCfq/kbjKIQN9oJGcVnNOSXDiMWhtR3Ab1qj9NxmL7ke4ltK1o6W80yqwnsKnuPsVYk2izzfg+96",
-	"Xdyae629bAf63oRJCbLPm6RSkQFDt127BQtwtaGDbtHwHlIHqtILlgIVsWeCD+OoKmP0XmMLtE6jw10H",
-	"9lmH/udatVQwSynSJGDob/bB2pxr7TOx1qgSJFJoj0kGak1ug3I20x9/AHW07KTOxjmm0ozsYVejTDwQ",
-	"r6h9Y0gzjsUMo34ySKIpsmMYK9ovEtUkVRo87HD8otf1/vz80ic/PT/9Eaw8a1SgNiCDMZuAFJ/Qj68Y",
-	"H6mx1z068L1JxO2f+9mkpEqswHpGgzF7JrhKRFwdIfwqwclww9gUBmj8GEORoOs/oJqb4aLDeaLyxo1I",
-	"9M+GjTeCMzRK+mTAhlrxTWXERyRSxTlOk+iWKuYTLhqB/viWc23XzfX5JR3Vr4JUECDVFpXxz9hl+EZa",
-	"+6ZJfp7S31L2VO9q3FUSZ8huWTK3R6D0fHF6PW+w/5ebD//t7OjNrOetPbej8jpOqVIs0aP/j573y7/9",
-	"qfHfrz61/aODu573717d1LOIhTpn05jOkU8XCfE2YVJr7LMx47i0kUTvkRIJCx0HFuWE0SSOWFIOBRVd",
-	"TfnE9ey8BdMrrtxBYXb6ufoZvRKBUWvK83gPnszCWYqkT6gklEypGuMSRZJIltxG5SXa3J26eA2HIpmA",
-	"JE6TqJGwIdPSWtPBmX3n8HD1zgV3HkTtqtOFy2QsZmRC+ZxIsI61ek2UDQ0WZthea8QRV/sdHGk0SSde",
-	"d/9IC71JxPHPfJjaYhqxpDTOYii0tEDAFpaE8PpE8HiOLIXGMzqHfcibZIu57mxu79+/P031MFQUUMXq",
-	"GUkw1tzQ8IHzF8/I0fFhq7jBfmA0YQlJGI0n/7WHhodcnxmU98tRdb/c6SOU0AlTVv7U7xw94L5j4/ct",
-	"8wIfBfJpn6TciNAmOQMNRxg2CB5XLbaM1iPSBFhG38bHzVuL03/94/PDv79/1/n75SloAl7X+y1lyTxX",
-	"kiFqvYhZHLY7q4/LMzBxzoZa7IDUqZm7IGgI+aT/fd8ns3EUjC3D07uPgIpk5TJMmyXAcYiiN0w2yRvN",
-	"94kSIwapSZmwQzlXnPX3dq6oFeSTLQjHRZNutzrriLcwUmfDxfNlodbNaj2HkKBBSRxJBXuAjsBbi0TR",
-	"6wyCfaJfvXjejpAvS73gp7/cfvjpb7+GP4p/wFZfRIsdkMEJzr9k8xp+CTF0MUTFVcw4mVBtDeYaDfqA",
-	"fLhgZkEoeffu7Mfu6gC/D/QyGQHa+PB7PBCTKU0gL0YxeK3+R5NcGB3Z6NNFGWpsCv0+o2Ekmrs2e7xA",
-	"3MNhKzii4ZPGcXDYaRwMD1mDPqEnjU5wPGzRw/Bk2G4vJHgxj2FbFtQuiOxf/g21kc7h4d0CZWThJr33",
-	"3nwdSa1XwjPOudbzhcim0eW65KDzpEneM3rT4/BGDpsa31KicEVpW7V51yLimpt5KQ9DcsmcXmMRh3bu",
-	"TYKKEJBIv4BJ31XgI0n2WweZw5GSgQjnze1mvisW9gpdz+WJ/mQFPjjGQY0bMZisJFSRiZCquUCYoDPb",
-	"HVTIhjSNTah+sU7QXkMlAGfc2Y/1KwOCvUjPNRVKmIfWVPNpZO7JZbvr3xM29Lren/by5No9/FXuae6V",
-	"j/kCTOcXUVyrF/ysxR/qJSQypoA2ttkiIhtLfN2xOENwoyVrDMq4yc2OpwkyU0ljRr7to3+8/x0cABDh",
-	"aiwky+/lQu1oBoURo0vt5bv6bWCGXNwIue+zZq3R7b/dMl+8fPdMhAyVwITJqeAS06p/EOH8UohXNBkZ",
-	"xw8GTrqfPMgaQGvKOjX+y68STau16aGfws9WaaA5i+Y3sf64FrKUk6MD8jL6QZPlY8N8tBGIENzInn7g",
-	"WglxDU94V3e+90IkgygMGf/cg1eQlB3T4MZYw4GYZmZ+phQumMgwG7Wew0+MhoV5lDQTCdv5z88vN3ib",
-	"SSYqvgkVda2egQIfMqPZGP+b45oCD0/DcQDVUcrcv1dwFjkOlWXPwD1AWj3eM67VBBo/TxKRbEGByDx/",
-	"DY7fjAwm/XeLF9Z5nq394kaas09V0rg2/GA568m+17CUe7zZcJqad7/j1LFcV77b2R7v379vlK3eZatd",
-	"NpL1utcMNS0NyBnoLY1iOojZBoN0kppXjc9xpCwYmkrm16CPw6Aq+/VzcZ5TAlqK5TPWVUXeCDXWxsqM",
-	"yizba+2jYo7JM7upaXzOaLjBtNw6nSg/c3VztLfuVQJEerI7oE/m4ihEXVD7LbmczQ1FI2IXDMEQ9CWb",
-	"s/Ac7bXPTk3f46Jxg5bu0kfdnPidrIEr2rkgf7n4+c1if4lPqHGpVJZLb3CT1z5B+01fHdBFO3tCY623",
-	"s/Da2MgY0Kou2+KUfruipVsqi2pCal9Xd8vVXbi02cK7Z6rH8VtaTQEj/PMu/uqD/paO2GPthAfnmpCW",
-	"DC7bzKPLMQMoTbbhliZxzCHfH07arE0VhwiPzlK+NNbvHjaSM4B7Hv9FJxn4ZCpZ+LntSM0GQWszOW2g",
-	"zFJT12wm0ySv6Q0jFJIl9ANwD/xlEhMX6HoVZgcz1PN9DQkGb4SCJITPP+1EpIqRUDBceqhVgE2CmQ8l",
-	"VT7LlFimxONNC/R3fC0YQdTMWJPhjVCvRRgNozrz573rP9VbEBOrlFa3M7fo4xjNFXNzC1bBhWoM7fNL",
-	"mUXxa7viFDV1RXD4oyx0OIfYoRJEMraB3bwozX4LGhntZCWFaj+5M5bqpNKbATVJTfpVnl4ll7DK+kT5",
-	"q9zhusW22v12cPyja/s0zquugs81/jdCES5mT4sJB5/HGXGuWekXsWjA1BcsGfxWWrAaB9RjjB1cuSXW",
-	"k+lxj+P1esdlOp2KRLHwNQsjeglRpsdxz2ty9N2v6a/0Fyxzmg/8eqJHfg0BMj2n90mk2Hbn02XJaV5J",
-	"uVxoFQsvd8KM+9nJ63c1Xco+N+DBjnE7TBhrkn6pdLHfdQOu9ZWfTYJQLj1+w+Y+xvhLmQCCs6d4iVoJ",
-	"4WPBFzIgMJUfngX5lZLUq5zWZegeGloX49tEmwMq0q8ztdJ1+XrU1EmQkYDkGojYaypDAjfE7yifk2kS",
-	"caU3FVHso0k11vt2EFMOsC1T53M2Z78UiW4ty174j17vY6vV6PU+tl/0eh+PX+h/nry4+t75pdPKfjlt",
-	"XS1+pCb9wSkbqPi3OTm7+Jnst4+OGm1C4+mYNjpEL0SzlDJYGH+nOP7TxoerT5272k+bEoViMscjk8Mg",
-	"HJSJ8XwyVfMsAVWfAn34BtLYQOUJrDXk2u9j0PWLIkmhLKQ0skcc2J0blP4FCWf3lI8nrTj2fK9fZS8z",
-	"9XdF/CzHE7KUbxTPtoHQKu8crGRRgtDQ+BgEuCEIndE5JjdzNqIqumVN8oElAgtXh9piNslsFYcCCEE3",
-	"V+TooJQrov/n5Is0skvltJG8IG5FksQ0i9Dou8vUx8nX0RWxuwyQwjZ03Xp8C4YSZ3naGwmFOfB2k4xu",
-	"0mlAamZQYU8JT+OYzMZRzHKNTi+Vvo6aByZPlIRCAchs+TQvowmTik6mxZWr8R+AbIdaCDKit8wnDFjY",
-	"zGSjUxT5RpfAMJUtOnU2mZvq6myfBWcwg38rTOlqxVI4pZYbbIutqbbYSVlMTsorejZLH3IJAhlSWTLP",
-	"GlQx1YOfnOQcLCT8gjSGZ1mZ3wKV4aDTPs4UhXwiCKngTGR/SR0JKg779YrDi4jFYRYD32TTGBlWPi+R",
-	"NiLTmMGZQKhEzLeFEgA6kaWzUC3vcYdOG/+40v/XapxcX31q+UcLpmFqAmvTtKgaY7KbsYe+7ZcrB01m",
-	"GdSygVpuk+VtZEAkDuRCOV+2MpisCnET6jAxjVkdn1iVWekeEiSD7xkhbQdSd0BeC46xxw1Y9yknWKaq",
-	"6TmJuEhICjL520Cf4++ggojY2tWnJvWWkmFCA0ilQpdXpLBk5+igMdDMHQVoYYevroct7sa8dHyxLD/p",
-	"dPb3jzut/aMnhwfHx0dFuV4r0APnfC5jXNk5Li+IGZfzprq1KEncmn0z9zXJIa99JpJQPjUyqF6NJm8L",
-	"tlTdrtperc7q1DeXMJm6sJSW7r13xar2B5FNpsQ9A+dYQ0a9ijiDk04/nuFDVpLYPzPC0SShc1t4bmvb",
-	"lyZ62vsWFKsve9aa6dtJXKcafdkzyDlKJelrr8xSsY5LYcdRM3+HjH5xVxU2SmFstScuW8XNOOClFRHW",
-	"S4RgGhQUQSEz0RFQRWMxSlmdmjsFwLOqS8MarGvkJ7/Rt9656AvLH/urvc/ixayZbFyGcFhjX5QWGHOe",
-	"jUnplOo77126QNtZOg9Nl9pJZh9dMqGNZ5IxpfW504WBBqgyqDJPskBBS3ecvqdybOGl5gULp7uuOVI9",
-	"Y8axqm19c1zyqouSaHlo8fDgjHQpR7Sc0JnmQnJfZCNlXKs0v1iswxxuJAfjvioaQkcrFE37CYs6sane",
-	"iNwv4iZV0wl+4i9DCN1I9An78E/D84HVOvHQP9ryP4Qcrdk1K0XiW8MLNuBNOb7YJ/u+gRAxoxz1KlPy",
-	"dY9SrBJSWVkxzsosJelDcXHf1Hoyop+DajLjSzLY+4BdK3jF0qoWH5c9TcstL1uN5g7XzwlUT/AM+XID",
-	"mueWzlp7K0e/Wm+7u5CXa30gw72slHXFIZMKccWhOGsd+YWIYRXJVSO61juXhsb5ydzFWXNK9rITlxl6",
-	"GQFz0qxx9NxRVijZNzhkELBElNYMunXOVJP0M1C7fhcKlqGmv2+cj10SskDzVX0t5QmTIr6F66qIATtg",
-	"WCyd8rDHRapfjPICbkZjPrDIrAMW0FSyRR5cs+5YcGukkYVT8wtYpFliXz60TFBtI6cAsXQjJ3mdy1eQ",
-	"QZr5qRNwQmP4MkPQk0brd5T9b2SNgNrYhbC1RWrnu6FhWgZcrXeiIeajbdrwjTTVc+Dxsb+axD+DI0BJ",
-	"QJOQIBRbCQyoCOm6qwr0exjMpSOerVpuk9bYoiXK1R5tISMV3bL7uds0lRWJmRFeju9tgddsEXDirr1m",
-	"7cfymvnex8ZINMzFTBrZxI+NCQ2lVOTb8xfPyMnB4fF3NQfZOLzXyDuxtrMFWquNKs0AkQnRqaCCM5ow",
-	"HzVkybhiPGCLPcPt1irXsEOghryJpg1hnIyNqYACMgNemiPt1YP5VCOmPpkZbBgcPURWEY0B/M9rC3sn",
-	"9lAj8BfzrPWnlsPRLYwMZKhemKbtRoOXYTu1Dp7siv65JrNYUT7Uxzk7dQf14WeDlLdit/m5xxhgUACA",
-	"RATmqLG6HIwVEjeH3yt/+q+pUCA7wQs2FylAyA0hnBJPS5/aL6rg+6X0l1bjhDaGV5/261Jg1qe2Mml4",
-	"5TIQif5yOpAiThUj787PMLaLCCOY3xWi4499nMY04tKA3LkbZgsIMJfzwa92Jd14p+YotfLF4Tj1uFUi",
-	"ZAjQLkI69wmjwdhOgAGweCgCmUEeNidhk1xqszFHgdLrFoqsRQAZzBHEGAbXdBS8TUs4MjuprhVVbZ3H",
-	"ltVf5fxM3ym492uacFSTk/1K9qtfV5Dg1+FtLu/3VNvXzA4gdXIt86vsYyShY5aVj9eTSE4MSItRT2BY",
-	"iO9lns6naR3n5eug4lSuohljh2BUHridKRU7ls41+6i1enmNRoLnl9Ee/EW5pf6iOhd/IWp+qQjaX57O",
-	"6G+EKFkAnN/ENjc43jW4hVALFCltIJGBsZgwBlB1nGwRB9jEQb8DT7dx5+NXfTvvBfzJxct/MMe3XbDH",
-	"9Hm7a1LIOyljZn9BGYlFvBvHdWzWVB+0fHk3tMTLXQTqVx/da1WNHLoPUmlSMYr2J5klkWJaAJNvLZCv",
-	"lmNN/fUpovjSabSHvQX3cI2+a5IzJcmEaYM0M997PDdqfSIFJCPDbxSyM2ykD3JHIG9hNhYxOkwEuHrQ",
-	"KWCAHCB9W4KAjEJ0ZGvCZK+JQtnjCK6oJMGBoY6BzpJlZs6vUvDmOZ29NnkdSxoYbJQVaLsZVLQig9CZ",
-	"pKyOU1VS1sx7as9G1iBhu4DeF85ai2b+goTaNdjlX524ZcY/OiszVFdZ5Mat+qCe5k18zLtKtlwjr3Jd",
-	"TzGSaFnyYeaVyLRyM5G6hTQtOLbP1V2P+qV9t6MUZPPtxfPajtE82IbaNMixqx3hBALKm2Mx7aqidqlf",
-	"fGOpazW3Gsj3aaRoLH0SRiMIsPKQjOfTMeNyEYjd2omap40PrcbJlflvY1mu5sU4mt7jYAR5Zu/yNDK8",
-	"7a6mK8iKwI+5/Q3eXXENmxdX31u35hdO1tcGHsmfxMymoAYsJjEbKhPHTLmKYi3uTBeBVQnxmxLLbbOy",
-	"QUD9c9G4MMBagtsOKBtsqawTyo7TR+9tZ9mB1U00J3/lpJ+/eEb29/dPwJ387vJZ8XQv6QyUzT6kijVU",
-	"NCm5PfeL7qxOnbgtLW3BECp24/miUvFBNhQGuyama+79S0ESuOQqtXc4qng0TxsvwKn55K7h/nmwyZ/t",
-	"zgI0ZsmCNInU/ELvNbPTaarGnTr/51/eXwKAibSRPTB1Bghpj1dMEn3/NFVjkUT/AK9e3yJif2tB8b+D",
-	"gPSgb5OTaaBE4pO+Ypxy1UebC//wSR9AN/s5/qYJsZovShKMWXDDQttchPI5luyyWLKS8x6ASIXQd1PV",
-	"JK+E1iPn+D1JeTgQH8kk4srMUHbJ258vLkn/U8+T6aDn+T0PhwX/hNH0vLu+pgTC4AjEWIehvTt/hQbb",
-	"MBYz5LVxxLh6lrCQcRXRGPtlwpyQFUOUuJsAVBL23slQbwH4QXOuJsS+8U6wcb0uwL8Xb6VQYZc/gZC+",
-	"XRpOAHX2NFBEcDBkMTRv6GSJPmAyCtkKzFPzzmEaD7E75TiaLnqlc787PcHZNxKA2A3msDGCo8Qa9LLw",
-	"JBopRk9a41uWQBDyN9/ws45F8B03iQzdnvqHSROztG4Yf5fEphlQd2+v3TlutpqtZrv7pPXkZA9uKBTA",
-	"4fHBQCrY3ReZx3oRRrCNl2e+bSJu3d791jGQ0Bn4GHwyoSFzCsVZkLAMLnLGBmMhbgjjIUQ2enyh/8Pc",
-	"Kv90y5JoOG9MKE/1gQA3COI3oY6B1Buaw5qzANzftcjgF/CZxoXjr7d+tmn0EkxgCL8NRR2vyYJqZn2N",
-	"66RrvToTOgcixXQK5DHnG38YMCilj2x7YNOjB01GqaI4JiPoScvBtcPCKMDQjnEKN3u8x7///hzeIZvf",
-	"f0+wtb3FtdImJgDPI6jRdMo4UbMoYIZklJN+CV6/b9CdBGcZthPEWWy/AWixFKkep0EipDQTkE4/rXJz",
-	"AEzOgSSaHFfKZMXqWUhohOwX+w7orZPcsLDH8xGqhu0L1AVHTr9JXrK5JAMWQ+hZFDhDxq+zbZlR5qn+",
-	"Ez1jN2yq4KPHHTIGgB9oEUXnPZ6vDtzQOWiS06wGVyQErZqsuVCGHpVKBg4xTb50atbIAKrZReo/v6Sj",
-	"vhOQs6A6ppdl1pmJWOAB2E8kEGkckpSHAiPXgAdFbwE2nEjGuJ+vgaIj455ze+/mzT+gvwCR2LgGnHgO",
-	"pI9PDlonpF8OAfXdW6FXm0l/rXRb65mOLPYXGBZCQVjAKoK6scwRIwyx3toI3vffk+dwJjCnIZJF6A8X",
-	"mKPvZDxYHAoTCO0HItSb5YeEcmjHkIVAfSLHaJ70eB9THPo++Q1CvaAf2Hhw1qTBNrlA0HJCYynyaUjS",
-	"N4Zg4yzsN4lB+0AkGmn3/EHrgPRLIbg+bDsT48n6rR20Dnu8X43N9X2rwNjY98RQ7gcRGk5gBqIJHZkE",
-	"L5D8mH8zEVIZdHPybefwCP6BOG6ZXxoczqWmM4WkKSLHdMq+a+oNnQ9dq8o+oSRMcaFYdi2kihLIbcUt",
-	"D2h7lIdahfpounMFiEHm9CqBoZtjp0/gT89Pf7SkHFPb/IuqNJPJRo2DULE+iNCTDjA4TDIXoKWBRIij",
-	"gHHJ8pIV7/XZped7aSZKoa/elHFzHkUy2jMP7U0i5eQqYFa5zOOmXtdraxEMbp0p43QaeV1vv9lq7kPo",
-	"RY1BmXKaN3Y/eSNW01ri77YJjNULOJtlCakGdaXvKk59mwtRo3MQ094Z0YYyvC5DKzHTZ1X0OJrlBuew",
-	"i+wDoDbhlUpY3SQymZEZcz3DhpZSNbKWlG6jp1/qjcj8lj3sr3Hnr7zRQMKsvrHaTuLuqtR5oNNqLUEA",
-	"qkP+ialUjWURuCJgHYQN14f9cZ+pAP9gk+IR2x3in/7GAZKg7qGMVHs1GLPwaHv1o2V8LXhuf/VzeTOC",
-	"O987XG+QLiA6PLXGd8qAba7dCfvWWpy/FAyEK+j2m7UwfQXo3XbnKzrKgQHBlfqxgfpdI+cSXHAG4TEn",
-	"cwAwVbDtqaRDHMxUyBrmcJlrv5jLO0zEpJjM6+tjzpJblrVK1PpWwgKRhNJJe7blKcaLay0bZJ6/pSzF",
-	"F4BoT0bMJzSOtSSC9JqEcmlroyFbhyYIU4lp1g7jR+bdJTOthrgx0WaPa/tHf9r2ruSCQIqIvmZ5FYQ2",
-	"lQOZZpUnwGbkYR1DAsugYXtPb8aQSs26kHfA3v9BhPMN2YaaiYZiVK4GcdQjvpyJS33zBnhhlZzxu6JD",
-	"ziSPlbhfe8NpYCXbeqzPhlg25H75YxUG+BbLTgk20oXbTKclLsiUJVJwGoO+kWf3o86a6fuAbMZHNipv",
-	"moE63HR9CFS3c2nDbV267NGaZqelhqHLns7u25hzF9oAfFbWfdA62RpGujF1GnWugph32nreFZPSGtK6",
-	"1Je+48x5BJ3wOwNPzaupTXEXjMjotw4vzlA8jN1c7GAbSYvph16CJOXcxJDvC7HnEu9uLRznrXMAqyl/",
-	"V3qbtNfYWIVGUfDQ4Tq7uAbGUj/c6ax+OIfkflgtpIJLuVoNQd9hSQ9BRyI1NsOOVJEb6w5zGhB/sqHj",
-	"u4X2i22ZaIzWvLcf+DBooSt1JDNPGg/RNVR0W2hzE/HIg1QqMQFj1JwZg1RuffL2BwPAaP9QoLeYUdA4",
-	"umF1GsOIqW31Bacf4g4MDah8Xilop4wjnEke+Fz50AXeZ57bTDovYnBZbfvjQJHvtw5WnzEXZ31D8Vlu",
-	"S/SZJegakyvBo/8OTCZ0IO6WU2VG09i086jJz8pOuOEF0q9pNFpkCvptD8gVllM776X3kBvdbVW37u6u",
-	"69+27g4v9htcd5dXu9ytu9OrHf7W3e0/7X63fwNYEDvd8/r3VLJGQCUriLG7TXes7Rx7d7VI4u+V0bC2",
-	"/cAi58Y5U2nCC24LjKJBOTrqDzOqxTyZaUUYYiEDxnhe3c0+0kDFcyJ4wJrkmQlkSFSltaRE8nTt2e9x",
-	"Jx7jQ+mvLQRHZoExmAEjRsw6MUgKajmVZMbi2C/jb2cBfVTquybgr5I5EcMez1p9Z0Eyl7oYCYyUJAmT",
-	"aax1GD3c0dgCimQRGTKARAHjhjG/TGmiSjkGfo+jHwWjCND6BeImRr0yT1ICBSx1KhKOb0deFX8NDupy",
-	"z20dMMvTSjPdCLHbNtCKaiBt76odbjdX/3Kcm/WGXIRP3XT85acrOt4zO5zC9srsVsQNeFw3ylYukUrH",
-	"q9+BZvdIHhXgMqt7eiFBLcPdnQvF5XW+470eUwnZpQQjxTnbprGWw/PtXCo76VtwX6dKTSVmfQnk78WB",
-	"ctB5svqJ+jZGvwvvC3LJjY2aaNiwta/buWD2pjkSU60rxmZjo3qEWUc0GBuNSh8qHjZJBtND0AkDVdIs",
-	"Hj4toO6QCaNc2pZ6heQA41yZUdnjsZDoch8JkfcksTVmkSTDCMNNiNNjUYf6BID582gUJBjZqgKrAi7y",
-	"3Fg6PLLvxmihq4M9ZrgbMMnsiVomaSNqXx0xXx0xW5um+SGy3Mvmuj6sU8aWyG7mlnnII//VMfOv4pix",
-	"m77imdnF1q/xzdhd+xDeGQfQcNeOmVPwUUjjTzBJ7lmSSKQy8EqrFDwtFL/LsZhJMhYzfavWMSAp1FCz",
-	"m/l3BI/nhIYhSad+j4PqIEZYJQ0ZvJjQh1gdjlqDsE7wW5JySQABJmBosQ5orJUztyBD6xsJoSQWEGyS",
-	"itHaJBIc1peQRSI4ayhGV+oVpnaXs0tGN1Auakp+18oi6Ww4DevpWnMemzs1ys9Vm2abETRJ3+ZUZNU+",
-	"WfoTpsDins03fEm3+poD8sfyc+zKXWFZXlYfAEnc6HHAjfS7zfVYhJW0AHDpa77HbjwOprqsor4YKVxx",
-	"OdxPc1nhcHB7gexaybhQdDjUZ4Y5TgYsI7fOPh8ke0G30D9lfoJKxAdzTRoWArXhVNX1uBvQ6BbqcqBM",
-	"BuWAecI3kLr6kpgybnNQnEFChwwKKsZQJKh+2BfSWIoen5iwEUaBtJLYBdDMQOilzJkc+EhkFuoxvs+s",
-	"sAkTZjL5ZNekTofJI15bGEq7iL8gbdbKTdmACVeQGNbSVzZ15zxWYs2FjTRe5rnaMusmOPONBqu3B2cz",
-	"215gqyjMprrEv1bc5AsNfehruEW0KlEf+YDEfodFQsVgxibr+2cvjTu4EIt1WIqPJdz/MJEFU69ekvOm",
-	"eL0i5fFuEMVbBxfszSvkvSs47yn30xqxvzpHg5RSNKy8hcyMmNFblvkfRBxmlfPYhLVGYva4ZpuCQ72t",
-	"wO4A0AFdGp18FnGJ5b/Q+Rz6Y5W0dafveo2w7jq90H1T9Fgjuc1Ia5Mt6hWXR5LinM0aw3gxsk7GC11Y",
-	"+vV4YP7EA0jwhIVRwoJ1fA5OSu39JfgzWL2vEvyrBHcluPWRFm0aezmT7ZlAX19ML4BO/iqTHyTaj/UL",
-	"COxoRTM0Wdlh4B/QSWicy2YLo7O87MIWQuSFRxHP68LlTZoVhOfl3k/zcm/zkWLBd325dzaexy/4LkAB",
-	"767kGyT+ejXfLlj0RszDeepr3feXVvddAL6qK/x2zoA99+aZe0XMSyd+75O8Sbcut+KEhZHKqq3sCV9Y",
-	"b1WfX2NAyh85v2adGFiGp77pMVzo0cefv+bWPJ5CaIGtv7jsmmUcwiYYZEdnlyxidVKNOecbJtU84Dn/",
-	"mlSzSVLNtlv+s6TVrL/tK3k1O9j8dWk1eRONzTbuxct3iz1T0KQ1LyjSoiA3WrogNPW2R8nZJd/3QW+G",
-	"zrVg7OVSNQdF1JK6iNKmBEjoJjlTPR4UnWGYh7vAEaZHpJ8UkLwH7dzRJSajmHE95oRNTV041Ph843aB",
-	"BGiwHnd7VOedMvmIbeAAMzyGHLROKo4v4/QA/JZapJZ0e+3ieRipzL+12kx4BitTZVVbY7uso41k3SM2",
-	"UUgqLScexDn22bUpvV7WKZbJpwd0i22Oc/PZSYJ7MkTxrO3xDBl3y6Kqh08n+h04EGuE5x/Mhej4aWAH",
-	"IWyWXN9jWOrI9tVTuK2nsIh5XXYV4uKIBI3wza0B6ylsiKShlaPt/YboRdjLIJEW+hJSDsiQnIwBsFuh",
-	"32AiIMWEvMH+NdhENVKKcYuwKlUCcPGILUm+pUTSGGuOKDfA35jnnzAyEGrc4yGLFZXfAcJbAYFyUZ2P",
-	"RRj6DJJvUyQoe3/tIa7j6p/Rj/fVrH8os/4bSeyetAca/74n9uMWRsyS897IT98WEfzMRqovDQhDSSiB",
-	"o+yTqWnrpFkeZyOq/+1brO4CZymWACAnMMn/0EvaYuijFUEtDsKAxWLW4/9giSAmpVaWcvq14XLD5jkW",
-	"oBldZq8gKLptA13Ha5BeGbt5xNT/QQJQ/qvj7nrAm/Is56lHtzR2xm9xUtbOKEqzJBqNlcEmjdTDpPT/",
-	"wdLzd6pL/4GgHRHJER0uQxrHyJmIZkx/JDTHrzn7u7MGkDM9lPJQyNy3dXgN7CMLQr9WfL/IklJKfWpp",
-	"LDjrumlqFjS+3MnFdJHNusQEQo+50Bomw5pW0YSZ2r5IEujvEuU9krJutSDZtZ6FDYzwC3lks9Nq5YUA",
-	"MMNvJIlytIFfxQCdrLEQN5JQg/KUFRrDICcTbb7kNYZPQcmYMgWWpm8NF+zmi30wJKEDkaocXNJGVQ28",
-	"gU9GTGUYS3qaCDrJbZoiF3psTXKqtRsobDS3TBxYb7MAIYsj22/HtBTGfhpZi+HIlkySccQRYKrH9dyp",
-	"vCm+DNsDk1hI5ZMY/NN6qlp0aF6VMNN71rw4h+PGZqW1xZHQM7dR3GjefVSdtdETCt2ZN2LohecWRXst",
-	"qoXpiGH7Z5i+GU3vIdIU80bG60998/rIBY9XCHFuxuMTLmZ6g+D5bDpxti2E/1CstbxGLco7NO1EZPcj",
-	"fO11xqf6XRdVXhUCPdlNfuadLoOemCx7CG4IQUQcNnu8P6HxUCQTFl6bc4BfybiafjFDRoVg9rDJ8IDV",
-	"ievyoKFNX+kTroxec1l2ogHZOcX62Go+Rbl7SGqmo5+4VkJcwyNm3PdQEx5V6Nc0Uvul4iuAc5SLEQPJ",
-	"Vxa2O6veY5a1wWCTW2uxVlqPg7CNJAlFkE6MLIEHQmgo0cya4uxBZK26+LEIaJzB+nzb1wJMq7L975qF",
-	"hjrl3nQtsIfNbGuzFyzOs8T+bj5oAvr/MZXbaYjXzNu6mXTL+rFOBGdziHeaXEhsp29r8yLp9sJxeiLl",
-	"yEYYGJ3YNmoOmKdpi5WPJFvA6liwwHEmkhtscpijJ5tnnaKO6tNIHGwVPxDpaGw6dQxFAtAKkzQYO++y",
-	"fuXqi94V3TDPjLDXWpFxw4C2U+uLkYIYFmMoRwdSJAMUFSpr3JQPAxXau6u7/wwAAP//",
+	"7L3bchu5lib8KujsjqhDJymSOtiioy9ULrtL24fyluT2v6voFsFMkMxSEmAlkKK5HfpjbucR5g1mYl5h",
+	"7vabzJNMYC0AiTyQImnJclW7LsoimQdgAVjn9a2PQSRmc8EZVzLofwzYBzqbpwz+PonjjEn4U+azGc2W",
+	"QT844UJNWUbGKVVBGFzTNGf6iihR+ueXyT/+54QFYRCJnCu444dnQRikCWfdoB/8NacJiRlJKfmBKsVI",
+	"t2d+7QX94HlKFdkPwoDTGQv6wS/iH/+bvPrH/0lTlgVhMBdS0fQyErH+8aDT6wQ3N2FwEv+WS3WuRHRV",
+	"HuvFNGOMjDJxxTgRnKgpI3LK0rE/8Jiligb91n4YZIxKwfWQG27Rb3pKecTS8kveJWpKKDH3eg92T/s5",
+	"i1nGYnjWIhN8QmTyd+Y9MKUqEfyMRSyZq/LTzQUsLtHafnlJVdAPep3eUavbbfWOL3rdfme/333U7v0S",
+	"hEESB/2g0z2m7Ih2WoePo07r0ajLWsfxftTaH+/Tw1F3fBQd6CWQiqpcBv3i4TDAUy7z8TiJEsabKHwu",
+	"0piIvLwTcHkS785LCbeGQcwUTVJYGpYxkkjChSKMi3wyJWJMzk7OnrU6nS5JOIF72noaXCo9qKAf7F13",
+	"94Qmp/SGfNA5DgOVqJSteLB9WBAGKqMRuwTCHIzGx73x/uGjR6P9g5ge0f2IHfeO4w7rsINH+0f66uVc",
+	"P3Oq1Fz298yb2+aMtCMx25tnYpSymdxrmC7S75qmSXyeTDhVecbK5HstFJHJhLOYjJawP+aZuE5i2O11",
+	"gsKjLqV7VpmehF0zruzUmx8bEpGRBZX2ZyUESfWOpBPRQGp7WwseXaZ5p6C5mSTxR3aPhK6SQdP5BVue",
+	"8jeZmNQ5libNOMmkIprhzOZAIqmSNCVZznnCJ03EjtlsLhTj0fLyii0vE345t0/3yZ4tCZ3QhJOFZgPA",
+	"LeiMkSu2JHSsWAZfqWTG9CY8Yypbtk7097vs68oszBsTCW9rmNP9LcEa4pjFOGO/50nG4up+12PdgNyZ",
+	"vd2j9TnjMaGcnBbXtl6wJZkyGrNMc48uUYL0Dg/JdSKTUcrIyfnT01MSTWlGI6WnsxHVvZ19wok3NEto",
+	"b3SfjcbunZrAP88ZB6lSlc1EzLXcyqocxBMzQZ/naRoGUcaoahIhnX73cb9z0D7sbi1EtByXQf/Xj1aA",
+	"nzMeTWlIup0O0Vvy95xyBZpCLwzkVa439rMTzfGDMMh5oi7nWRLBmOlMaxBBv3t8fBwGUZ5lmhZBP3j2",
+	"9iy4uXkfBnKazGdMX4Mz0p/nCZ9c0kJxeSi1xBOoekn02gtFU39i+8fHj+sTC4N8Hq9amF6nf9BtdzqP",
+	"fsFtoNf5ZSJVneGlVCoypzBntw0SxWa4PPex+PcxYW8wesVhQv2PwZTKy5nQ0nRMU8n0Ss0SFfR7nTDg",
+	"7IO6jPJMigw3xo0j1Wuhnouc15mSzKNpw6nBBYXvL7lQl2O4eQUL2duSTAedg0atpTyYe+Mv1Vk5IjWq",
+	"oW9SGlV00C9nB8HQcxWJGXvLr7hY8Pp5oFwuUEhogRyJ2SxRoAilQjZprwKfd5mbB1ZUrWhK+YSRGV2S",
+	"Kb1mZMQYJ3Q+TxMWt1HO1zWCTaTPYWe/LPPNQKxaZ0dzf/uiMnFN3Dd0iXy2ZJlMaTZhcUgoj4ngjChG",
+	"ySS5ZpyMKOjajqZ2+W5nBbgrt9kzGRvnPEZFY73IsNciB6yPadVd3mhGB60O7XZbj6LDw9bjcYe1jg5G",
+	"nahLH8U9dhx4FuTPnJE5ja4Y7jIlMu5vcJlHEWN62CDI6l+v5YoH3f5+p93tPkYxAIfzYiEuGK2qvgth",
+	"RiFh6zNa2urlqfrie42cRj4MG+JyxtRUaPLMZ5cRzeLL60TqV3yCJD7LGQji//vf/sc//rv6x/8ijzaW",
+	"u50O8oI3GYsEjxM0qlfooYo2qf1z79bVSijo9HRC1JQqshS5Nv5jreBr7XTcekVVNDVqafuTxMWeU3E8",
+	"udF77Omn5JplMhH8c6mlzQRCqos4jypM4kRbnvC1zw4ilVyzoK+ynIWrNMUN9cDa7ixGUleMTkAjQsas",
+	"1QcyYtOExyRRzVpS40Bf5ZOQjPS1TYPsHXZWD/LV23/3jlBVlcG3GE2mW1FkguhZ9z/Olp3Fqx+f2V2O",
+	"tvmz6xpr1vOEA4o71OcqhduLKqr/FaPfGK4a7JZ5crl//vL3F1GP/XL94m+p6D3tTk9/e5G+0vzLXuwY",
+	"QMKVfvuNZZPsWl129f1xcX+H/hD9yJ5P/PvBn1DsvPLj2h53rE60UTuBL6/L88vsd0BXeE6u1u/REHaG",
+	"yBVJlCR6ye5p0+rRnIEs+pmzC0br6go8SLNs4eTIeoG6WuStEUjFOBrJehJFbK7KZL0fsbm92Hcic854",
+	"nPAJzOV8mszrJyGLWFo2hrMs0aZz8ONPLw2vvNLCiuezEXz/lx873YOjTqfT2T976548Z3GTzU0k/vZf",
+	"z+quk9KQojy7/c5F53G/0+t3Or9sQu6HVB98XQzn8smGbGn6sJfqbvS3XHMcwcmU8tJxE/wSvuofHD9q",
+	"EnX/QdMkhg32nCZpVc05IeOEpbG1HcBv2qD0XLuHXI7xKRVrR8t5JlXpOVqxYVkmMuNQwEdl2iwKwgDe",
+	"G/Rxa+519twODIMZkxJkXzDLpSIjhm67bgcW4P2WDrpVw7tPHahOL1gKVMSeCj5Ok7qM0XuNrdA6jQ53",
+	"Gdl7PfqfadVSwSylyLOIob85BGtzqbXPzFqjSpBEoT0mGag1hQ3K2UK//B7U0aqT2o1zSqUZ2f2uRpV4",
+	"IF5R+8YwZpqKBUb6ZJQlc2THMFa0XySqSaoyeNjh+MagH/z7s4uQ/PTs5Eew8qxRgdqAjKZsBlJ8Rj+8",
+	"ZHyipkH/6CAMZgm3H/fdpKTKrMB6SqMpeyq4ykRaHyH8KsHJcMXYHAZo/BhjkaHrP6Kam+Giw3mi8sqP",
+	"SAxPx63XgjM0SoZkxMZa8c1lwickUeU5zrPkmioWEi5akX75jnPtNs312QWdNK+CVBAU1RaV8c/YZfhG",
+	"WvumTX6e099z9kTvatxVEmfIrlm2tEegcn95eoNgtP+Xq1/+v9Oj14tBsPHcjqrrOKdKsUyP/j8Hwa//",
+	"9M+t///9x254dHAzCP4laJq6i1ioMzZP6RL5dJkQbzImtca+mDKOS5tI9B4pkbHYc2BRThjN0oRl1VBQ",
+	"2dVUTFzPLlgxvfLKHZRmp+9rntFLERm1pjqPd+DJLJ2lRIaESkLJnKopLlEiiWTZdVJdou3dqavXcCyy",
+	"GUjiPEtaGRszLa01HbzZ9w4Pb9+54M6DqF19uvA1mYoFmVG+JBKsY61eE2VDg6UZdjcaccLVfg9Hmszy",
+	"WdDfP9JCb5Zw/FgMU1tME5ZVxlkOhVYWCNjCmhDekAieLpGl0HRBl7APeZvsMNc7m9u7d+9Ocj0MlURU",
+	"sWZGEk01NzR84Oz5U3L06LAT6oHqi8h+m7wzBp4+Q1p56ZudigqEllhckBGjGcuIEld61kMbcDZXDfva",
+	"PBxwPRyRJX+Hc2CDkIlm16meK4u9W+FRQ3wZ/F1WpfSFfvZAJObMv3rAUxpdGXagf0SBNcQLiVZvZXvA",
+	"SyfpB5xExmg6+7cBWlhyEIQ4738bBPVX6l/hD3d9P2M03pxVVk/TUf003WgGk9EZU1Y6N58rvZxDzwMy",
+	"tKwdPDgoxUKSc6NgtMkp6H/CCAnwR2saGTqLPAOG6lbEPLXMfV79+Ozwb+/e9v52cQJ6UtAPfs9ZtixM",
+	"CIjpr2Klh93e7czkKRiAp2MtlEEmN8xdEDQTQzL8fhiSxTSJplYc6LNJQIG0WgtMm2W4DxW9YrJNXmup",
+	"SJSYMEjWcqoAagHlWX9v54p7uJhsSXVYNelup7eJ8I8TdTpePV8Wa8210a8KKSuUpIlUsAfoBHzZSBS9",
+	"zqD2zPSjV8/bU4GqOkH001+uf/npP36LfxR/h62+ihZ3QAYvdeEFWzZIE8gwEGNU68WCkxnVtnKh76GH",
+	"LIQvzCwIJW/fnv7Yvz39IQR6GValTbNwwCMxm9MMMoUUg8fqP9rk3FgQxtooaxiGFernGf0r07KnyoMO",
+	"x53oiMaPW4+iw17rYHzIWvQxPW71okfjDj2Mj8fd7kqCl7M8dmVB3ZJC8+s/oa7WOzy8WaGqrdykn7w3",
+	"XyVSa91wj3eugXtrsWM03T456D1uk3eMXg04PJHDpsanVChcU2lv27wbEXHDzbyWhyG5ZEGvqUhjO/c2",
+	"QTURSKQfwGTomzeJJPudA+eOpWQk4mV7t5nfFQt7iY756kR/suoQhA1AyZ0wmKwkVJGZkKq9Qpigq98f",
+	"VMzGNE9NIsNqjam7gcIErsrTH5tXBqR7mZ4bqtswD63HF9Nwztt1u+tfMjYO+sE/7xXpxnv4q9zT3KsY",
+	"8zk4Fp4naaNe8LMWf6ickMQYSlJRxVYR2fgpNh2LNwQ/lrTBoEwQwex4miEzlTRl5NshRg+G38EBABGu",
+	"pkKy4lou1B3NoDRidDi+eNu8DcyQyxuh8Aw3rDUGRXZb5vMXb5+KmKESmDE5F1xiovkPIl5eCPGSZhPj",
+	"FsOwUv9jADkVaGtal8+//ibR8NyYHvoufG2dBpqzaH6T6pdrIUs5OTogL5IfNFk+tMxLW5GIwcke6Bsu",
+	"lRCXcEfw/iYMnotslMQx45978GhLVI0Doyk7pVBPxPOHvXv3rlW1pZrGYG7Zq5peeigNdBk7ImiS/MRo",
+	"XCJLRdGRcDr+/dnFww3OJIKVB4ZmhFYewbyImdG7jO/UGyl451qe827dMEuOPs8Ztu4euAYWXo/3lGsl",
+	"hqbPtPl2G0EbKJCY+y/B/nNkMKnbOzywKWpgrSs/S8C9qpaCt+ULqxlr9rmG4X3Ckw0fbHj2W0693RU/",
+	"/EbOKwPyBnpNk5SOUrbFIL2E9NvG5znBVgxNZctLsBZgULX9+rn44gkBHcpyQetmJK+FmmpTakGly9Tb",
+	"+KiYY/LUbmqanjEabzEtv64qKc5c0xztpXu14J6e7B3QxzlgSl4o1M0r4QJzQdnEuQuGYAj6gi1ZfIbW",
+	"5GenZhhw0bpCO3ztrX49w52sga94cEH+cv7z69XenJBQ4/CpLZfe4KYmYYbWpf52RFftbOebtM5MDEbW",
+	"l211OYZd0coltUU14dCvq7vj6q5cWrfw/pkacHyXVlPARfB5F//2g/6GTthD7YR755qQUg4OZedv5pi9",
+	"lWe7cEuT9OeR708nbTamikeEB2cpXxrr9w8bKRjAJx7/VScZ+GQuWfy5rVzNBkFrM/mIoMxSU4duJtMm",
+	"r+gVIxQSXfQNcA18MkmlK3S9GrODGer5voLkkNdCQQLJ5592JnLFSCwYLj3UmcAmwayViirvslzWKfF4",
+	"0Qr9HR8LRhA1M9ZkeC3UKxEn46TJ/Hnne3f1FsSkOKXVbee0fRijuWZu7sAquFCtsb1/LbMov+2uOEVD",
+	"TRgc/sQFNpcQ2VSCSMa2sJtXlUjsQCOjndxKocZX3hlL9cogzIDapCF1rkiNk2tYZXORw/vCHbzDtrr7",
+	"7eB5bzf2aZzVXQWfa/yvhSJcLJ6Uk0U+jzPiTLPSL2LRgKmvWDL4rbJgDQ6ohxg7OJorrMfpcQ/j9XrL",
+	"ZT6fi0yx+BWLE3oBMbCHCR5ocgz9t+m3DFcsc14M/HKmR34J4Ts9p3dZothu59NnyXlRBbteaJWLZu+E",
+	"GQ/dyRv2NV2qPjfgwZ5xO84Ya5NhpezUZD+trdrFbC5CB/yKLUPMQKjkKQjOnuBX1EqIEIv1kAGBqXz/",
+	"LCislRO/L2hdhVqisXUxvsm0OaAS/ThT596Ua0lNjQuZCEj9gXwCTWVIvofoIuVLMs8SrvSmIop9MGni",
+	"et+OUsoBZmfuvc7WW1Ti5J11uRX/ORh86HRag8GH7vPB4MOj5/rP4+fvv/d+6XXcLyed96tvaUjO8Eo+",
+	"av5tTk7Pfyb73aOjVpfQdD6lrR7RC9GupHuWxt8rj/+k9cv7j72bxleb8pJyqskDk8OgU1SJ8Ww2V0uX",
+	"PKxPgT58I2lsoOoENhpy4/sxJPxFkaRU0lMZ2QMO7MYPmf+KhLN7KsSTVh57sdffu4eZ2sky3pnnCVnL",
+	"N8pn20CeVXcOViEpQWhsfAwC3BCELugSE9M5m1CVXLM2+YVlAouOx9piNql2NYcCCEE/k+XooJLJov/z",
+	"slla7qtqUktRzHhLCsfcRWj01VXq4+Sb6IpYawYEYxe67jy+FUNJXY79VkJhCbzdFBKYZB+Qmg7a7Qnh",
+	"eZqSxTRJWaHR6aXS36PmgakdFaFQAp5bP82LZMakorN5eeUa/Acg26GOhUzoNQsJAxa2MJUEFEW+0SUw",
+	"TGULhr1N5ifiettnxRl0cH2lKb2/ZSm8MtkttsXOVFvtpCynThXVWNslN/kEgfwtl2q0AVVM5edHL3UI",
+	"i0C/II3hqSvRXKEyHPS6j5yiUEwE4TC8ieyvqQFCxWG/WXF4nrA0djHwbTaNkWHV85JoIzJPGZwJhLbE",
+	"bGAo36AzWTkL9dIsf+i09ff3+n+d1vHl+4+d8GjFNEw9Z2MSGVVTTMUz9tC3w2rVp8l7gzpEUMttKr+N",
+	"DIjMg8uoZvPWBuMqSLehDhPzlDXxidvyPv1DgmQIAyOk7UCaDsgrwTH2uAXrPuEES4w1PWcJFxnJQSZ/",
+	"G+lz/B1UfxFbd/zEJAZTMs4oVLgYl1eisNzq6KA10swdBWhph99ey1zejUXZ/2pZftzr7e8/6nX2jx4f",
+	"Hjx6dFSW640CPfLO5zrG5c5xdUHMuLwnNa1FReI27JtlqEkOWfcLkcXyiZFBzWo0eVOypZp21e5qtcMY",
+	"2F7COHVhLS39a2/KiAT3IpsMPIEDVtlARr1MOIOTTj+c4k1WktiPjnA0y+jSggZYXIK1aaj2uhVAA+vu",
+	"tWb6bhLXQxJYdw9yjgqcwMYrs1as41LYcTTM3yNjWN5VpY1SGlvjiXOruB0HvLAiwnqJEAiFgiIopBMd",
+	"EVU0FZOcNam5cwCrq7s0rMG6Qfb0a33pjY+csf62v9rrLNbPhqnQVfiNDfZFZYExI9uYlB7MgvfctQu0",
+	"m6Vz33RpnKR76ZoJbT0Tx5Q2507nBtahzqCqPMmCPK3dcfqa2rGFh5oHrJzupuZI/YwZx6q29c1xKWpC",
+	"KqLlvsXDvTPStRzRckJvmivJfe5GyrhWaX61OJUFVEwBnv6+bAgd3aJo2ldYxJBt9Ubkfgk3qZpe8BN/",
+	"GUPoRqJPOIQ/Dc8HVuvFQ/9sy38fcrRh19wqEt8YXrAFbyqw4T7a542ESBnlqFeZgrRPKBSroMxVFWNX",
+	"BCrJEEqfh6YSlRF9H9S6GV+S6ZUAuMOC1yyteml01dO03vKytXL+cMOCQM0Ed6ilW9C8sHQ22lsFctlm",
+	"292HK93oBQ6ztFZ0lsZMKsSEh9KxTeQXor3VJFeD6NrsXBoaFyfzLs6aV1DoTpwz9BwBC9JscPT8UdYo",
+	"OTQYchCwRIRdB7u7ZKpNhg6QcNiHcmpAHBga52OfxCzSfFV/l/OMSZFew/eqjN87YljKnfN4wEWuH4zy",
+	"Ai5GYz6yqLojFtFcslUeXLPuWA5spJGFwgtLOLIusa8YmhNUu8gpQJvdykne5PIVZJQ7P3UGTmgMXzr0",
+	"Q2m0fk/Z/0Y2CKitXQg7W6R2vlsaplWw3GYnGuJ12oYb30hT2wceH/urSfwzKAeURDSLCcLoVYCcynC8",
+	"d1Uf/wkGc+WIu1UrbNIGW7RCucajLWSikmv2ae42TWVFUmaEl+d7W+E1WwV6eddes+5Dec3C4ENrIlrm",
+	"SyeNbOLH1oSGUiry7dnzp+T44PDRdw0H2Ti8N8g7sbazBclrjCotAE0LkcWggjOZsRA1ZMm4Yjxiqz3D",
+	"3c5trmGPQC15lcxbwjgZW3MBBWQGeLZASWwGYqpHTEOyMMg1OHqIrCJWBPifNxb2XuyhQeCv5lmbT62A",
+	"ElwZGXCIbJim7UeD1+FydQ4e3xX9C01mtaJ8qI+zO3UHzeFng3J4y24LC48xgLQAPIqIzFFjTTkYt0jc",
+	"Ajqx+uq/5kKB7AQv2FLkAP83hnBKOq+8ar+sgu9X0l86rWPaGr//uN+UArM5tZVJw6uWgUj0l9ORFGmu",
+	"GHl7doqxXcQ/wfyuGB1/7MM8pQmXBqDQ3zA7wLf5nA9+tSvpxzs1R2mULx7HacYcEzFDcH0R02VIGI2m",
+	"dgIMQOFjEUkHV9mexW1yoc3GAqNKr1ssXHsHMloiADUMru0peNuWcDg7qal1WGOdx47VX9X8zNAruA8b",
+	"GqjUk5PDWvZr2FSQEDZhpa7v1dXYh84OIPdyLYtv2YdEQrczKx8vZ4mcGQgZo57AsBB9zNxdTNM6zqvf",
+	"g4pT+xbNGDsEo/LA5Uyp1LN0LtkHrdXLSzQSgrCKRRGuyi0NV9W5hCs7HlSKoMP16YzhVmigpWYB29jm",
+	"BoO9AXMSaoESpQ0kMjIWE8YA6o6THeIA2zjo78DTbdz5+NbQznsFf/J7Hdyb49su2EP6vP01KeWdVPHO",
+	"v6CMxDIaj+c6NmuqD1qxvFta4tUOEM2rj+61ukYO3SKpNKkYZfuTLLJEMS2AybcWhFnLsbZ++xwRmOk8",
+	"2cO+kHu4Rt+1yamSZMa0QerM9wEvjNqQSAHJyPAbhewMG+mD3BHIW1hMRYoOEwGuHnQKGCAHSN+WICCT",
+	"GB3ZmjDuMUksBxyhH5UkODAfIXOdmfObFLx9RhevTF7HmuYTW2UF2k4UNa3IoKtmOWviVLWUNfOcxrPh",
+	"mlvsFtD7wllr2cxfkVC7Abv8qxe3dPyjd2uG6m0WuXGr3quneRsf810lW26QV7mppxhJtC750HklnFZu",
+	"JtK0kKZ9yu65uptRv7Lv7igF2bx79bx2YzT3tqG2DXLc1Y7wAgHVzbGadnVRu9YvvrXUtZpbA1z/PFE0",
+	"lSGJkwkEWHlMpsv5lHG5CmJv40TNk9Yvndbxe/Nva12u5vk0mX/CwYiKzN71aWR42U1DR5dbAj/m8td4",
+	"dc01bB5cf27Tmp97WV9beCR/EgubghqxlKRsrEwcM+cqSbW4Mx0gbkuI35ZYfoucLQLqn4vGpQE2Etx2",
+	"r9liS7kuNnecPvrJdpYdWNNEC/LXTvrZ86dkf3//GNzJby+elk/3mq5ObvYxVaylklnF7blfdmf1msRt",
+	"ZWlLhlC5k9IXlYoPsqE02A0RZwvvXw6SwCdXpTXHUc2jedJ6Dk7Nxzct/+PBNh+7vRVY0ZJFeZao5bne",
+	"a2an01xNe03+z7+8uwAAE2kje2Dq+K0GbBL9sNRZYGjxur+1DQ2+g4D0aGiTk2mkRBaSoWKccjVEmws/",
+	"hK5HgEMH1TYYm9OMKsD8JnJOIybtI7XIcg+CylGEMAZY8dFS6dstKnOEyBwD7vVXB0vNDBgdu5QMr5LY",
+	"wfcnUuYQ3rRdY8WYnJ33Do9C8gb/eab/gZ+fxT+en2DuSToZPgGDbqiW8yGgXQ3/8u5iGJIhVf/620IN",
+	"AYkb0rOfEC7IMMoSBSQCEE+phDB2pOu/EE1ZdKWJgC1xKF9isTJLJauELeCFqRD6cqra5KXQKvQSSS0p",
+	"j0fiA5klXJnFlX3y5ufzCzL8OAhkPhoE4SBAqsKfptvCzVBPDhGAhNcb4u3ZS7RVx6lYoJhJE8bV04zF",
+	"jKuEptjmFZYTpRAEyKFbg20Z5eCIAfNCM+02hP3xSjDvgz7g8pcvpVBcWNxhGkHQeAZwwCeRIoKDDY9Z",
+	"CYZQdr+NmExidgsYrXnmOE/H2FR1msxXPdK73p+e4OwbCQj5Bgza2P9JZn0ZsnQn2mdGRdzgXZZAkO1g",
+	"3hG6RlvwHj9/Dj2++odZGxPUrhh/m6Wmh1V/b6/be9TutDvtbv9x5/HxHlxQqv1DzoExZHA5nDtn/Srw",
+	"Zpsq4Nz6RED7Az2hxEuizugC3CshmdGYeTXyLMqYQ8pcsNFUiCvCeAxBnQFf6foxl8p/vmZZMl62ZpTn",
+	"+kCABwihq1C9QuqNDZ8quB/u70bI9nN4TevcC1VYF+M8eQHWP0Qex6KJzbp4ollf4zXqW4fWjC6BSCmd",
+	"A3nMAccfRgxQBBLb1dq0lkJrWaokTckEWilz8GqxOIkwqmX84e0BH/Dvvz+DZ8j299+TE+5DemnrGjoC",
+	"IJ7TfM44UYskYoZklJNhpe/B0ABbaVZpYa0gxGQbQUBnsEQNOI0yIaWZgPTawFW7NmBeEuQPFZBaJiFY",
+	"z0JC/+6w3BBCb53sisUDXoxQtWw7qz74sIZt8oItJRmxFKLuosQZnKhy29JR5on+iE7BKzZX8NJHPTIF",
+	"bCPobEaXA16sDlzQO2iTE1d+LDKCBp3rieWAs3LJQHRo8uVzs0YGS84u0vDZBZ0MvVikxRMyLVhdQzFi",
+	"MRdgP5FI5GmsRYzAoD1AYdFrwHMnkjEeFmug6MR4Jv2W0UVXFmj8QCT2WwL/pYdmFJKDzjEZVqNfQ/9S",
+	"aDFoMn9rTQIHplWO/QWGhSgYFquLoFkgC7AMQ6w3Nnj5/ffkGZwJTOfQUngVJsnQS/awEBwmBjyMRKw3",
+	"yw8Z5dAnw0V/QyKnaJkN+BCzO4Yh+R2i3KAa2VC4655hu48gmjyhqRTFNCQZGhu4dRoP28QAnSAIj7R7",
+	"/qBzQIaV6CNqQia85doEHnQOB3xYD0sOQ6u72bD/zFDuBxEbTmAGogmdmNw2kPyYegQ6FsLOk2+1/qP/",
+	"QAg755IHX3ulG1ApX4zIKZ2z79p6QxdD11ZCSCiJc1wo5r6LqaIE0npxywPQIOWx1h4/mKZyRsnzmsjA",
+	"0M2x0yfwp2cnP1pSTqntWUdV7mSyUQghSq4PIrRSBPgRk8cGQHEgEdIkYlyyoloneHV6EYRB7kQptIOc",
+	"M27Oo8gme+amvVmivDQNTKiXRcg46AddLYLBozVnnM6ToB/stzvtfYg6qSkoU17P0f7HYMIaen78zXbn",
+	"sXoBZwuXi2sAZ4a+4jS0aSANOgcxXckRaMlBlRlaiYU+q2LAE9eeTNFJH9kH6M/wSCWsbpKYpFDHXE+x",
+	"D6tULddJ1e/A9Wuz/VxcsoeNT27CWy80aDi3X1jv83HzvtISotfprAE/agI9SqlUrXXBxzJWH0RMN0c8",
+	"8u+pYR5hb+0JuzuwQ/2OAyRB002OVHsN8Lpwa/f2W6vQYnDf/u33FW0dbsLgcLNB+ljwcNcG76li1fkm",
+	"N+xba2z/WjIQ3kOTatd59yUAl9udr+ikwEQEL/KHFup3rYJLcMEZRAa9pAmAk8FuvZKOcTBzIRuYw0Wh",
+	"/WIa8zgTs3Iec6iPOcuumevwqfWtjEUii6WX8W0rc4wD21o2yDx/z1mOD0ALfMJCQtNUSyLILMool7Ys",
+	"HBKVaIYInZhh7jF+ZN59stBqiB8Obg+4tn/0q23LVS4IZMfo7yyvgqiu8tDirPIEsJQ8bmJIYBm0bMv0",
+	"7RhSpYsa8g7Y+z+IeLkl21AL0VKMytvxK/WILxbiQl+8BVRaLV3+puyLNHlzFe7X3XIaWMS3Geuz0aUt",
+	"uV9xW40BvsGKW4L9n+Ey0wKLCzJnmRScpqBvFIUNqLM6fR9A3fjEJiSYHrYeN90c/dVvuNvyO+6uu7Wh",
+	"R2+lz+26u911W3PuUgeEz8q6DzrHOyNot+Zef9nb0PW9brQ35Xy8lrTRhLXPOPVuwfjDneHGFoXkpq4N",
+	"RmT0W48XOwATYzeXGy8n0sIZopcgyzk34fNPRRf0iXezEYT1zumP9WzH93qbdDfYWKUOXnDT4Sa7uAHB",
+	"U9/c691+c4FGfr9aSA2S83Y1BH2HFT0EHYnU2Ax3pIpcWXeY1zf7o42a36y0X2wvS2O0Fk0XwYdBS83U",
+	"E+k8aTxG11DZbaHNTYRij3KpxAyMUXNmDEi7DUfYHwz2pP2gQG8xo6BpcsWaNIYJU7vqC16jyjswNKDo",
+	"+1ZBO2cckVyKmO+tN53jdea+7aTzKgbnyvofBoV9v3Nw+xnzIea3FJ/VjkyfWYJuMLkKMvwfwGRCB+Ld",
+	"cipnNE1NJ5OG1DR3wg0v8GKNRQfYMlPQT7tHrrCe2kUbwfvc6H6Xvk13d1Pruk13eLlz46a7vN7gb9Od",
+	"Xm9uuOlu/+nud/s3AINxp3te/55L1oqoZCUxdrPtjrUtfW/er5L4e1UgsF1fsMq5ccZUnvGS2wKjaFCJ",
+	"j/rDgmoxTxZaEYZYyIgxXhS2sw80UumSCB6xNnlqAhkSVWktKZE8fXv2B9yLx4RQ9Wxr4JFZYAxmxIgR",
+	"s14MkoJaTiVZsDQNq9DjLqCPSn3fRPxVtiRiPOCuB7sLkvnUxUhgoiTJmMxTrcPo4U6mFkvFRWTICBIF",
+	"jBvG/DKnmaokGYQDjn4UjCJA1xuImxj1ytxJCdTuNKlIOL478qqEG3BQn3vu6oBZn1HrdCOErdtCK2pA",
+	"872ptx7eXv0rIH42G3IZOXbb8Vfvrul4T+1wStvL2a0ImfCwbpSdXCK1Zl9/AM3ugTwqwGVub2eGBLUM",
+	"9+5cKD6vCz3v9ZRKSKwlGCku2DZNtRxe7uZSuZOWDZ/qVGkoQm2u/vyjOFAOeo9vv6O5g9MfwvuCXHJr",
+	"oyYZt2zZ724umL15AULV6IqxieioHmHWEY2mRqPSh4rHbeIQigg6YaBAnKXjJyXAITJjlEvbTbCUHGCc",
+	"KwsqBzwVEl3uEyGKdiy2vC6RZJxguAkhiizg0pBAT4IiGgUJRragwqqAqzw3lg4P7LsxWujtwR4z3C2Y",
+	"pLujkUnaiNpXR8xXR8zOpmlxiCz3srmu9+uUsdXB27ll7vPIf3XM/FdxzNhNX/PM3MXWb/DN2F17H94Z",
+	"D8vxrh0zJ+CjkMafYJLcXZJIohxup1UKnpTq/uVULCSZioW+VOsYkBRqqNl3/h3B0yWhcUzyeTjgoDqI",
+	"CRaIQwYvJvQhTImn1iCiFfyW5VwSAL+JGFqsI5pq5cyvyICSDUJJKiDYJBWjjUkkOKwvIYtEcNZSjN6q",
+	"V5iyZc4uGN1CuWiodt4oi6S35TSsp2vDeWzv1KjeV+8XbkbQJkObU+EKnVz6E6bA4p4tNnxFt/qaA/Ln",
+	"8nPclbvCsjxXHwBJ3OhxwI30h831WAUTtQJr6mu+x914HEx1WU19MVK45nL4NM3lFoeD3wblrpWMc0XH",
+	"Y31mmOdkwAp66+wLQbKXdAv9k/MT1CI+mGvSsuivLa+qbsD9gEa/VJcDZTIoB8wdoUET1l+JOeM2B8Ub",
+	"JDQHoaBijEWG6od9IE2lGPCZCRthFEgriX3AC42EXsqCyYGPRLpQj/F9usImTJhx8smuSZMOU0S8djCU",
+	"7iL+grTZKDdlCyZcA6HYSF/Z1p3zUIk15zbSeFHkakvXSHERGg1Wbw/OFrazwk5RmG11if9acZMvNPSh",
+	"v8MtolWJ5sgHJPZ7LBIqBh2bbG4dvjbu4KNLNsFIPpRw/9NEFky9ekXOm+L1mpTHq0EU7xxcsBffIu99",
+	"wfmJcj9vEPu352iQSoqGlbeQmZEyes2c/0Gksaucx/6zDRJzwDXbFBzqbQU2RoDm79Lo5IuESyz/habv",
+	"0Bqsoq17LecbhHXfawMfmqLHBsltRtqYbNGsuDyQFOds0Rqnq0GFHC/0Efk344HFHfcgwTMWJxmLNvE5",
+	"eCm1ny7Bn8LqfZXgXyW4L8Gtj7Rs09ivnWx3An1zMb0CNfqrTL6XaD/WLyCmpRXN0F/mDgP/gE5C00I2",
+	"Wxid9WUXthCiKDxKeFEXLq9yVxBelHs/Kcq9zUvKBd/N5d5uPA9f8F1CQb67km+Q+JvVfPs42VsxD++u",
+	"r3XfX1rddwn4qqnw2zsD9tybez4pYl458Xsf5VW+c7kVJyxOlKu2sid8Zb1Vc36NwWd/4PyaTWJgDkp+",
+	"22O40qOPP3/NrXk4hdBien9x2TXrOIRNMHBH5y5ZxO1JNeacb5lUc4/n/GtSzTZJNbtu+c+SVrP5tq/l",
+	"1dzB5m9Kqyn6h2y3cc9fvF3tmYL+tEVBkRYFhdHSB6Gptz1Kzj75fgh6MzTtBWOvkKoFKKKW1GWUNiVA",
+	"QrfJqRrwqOwMwzzcFY4wPSJ9p4DkPehkjy4xmaSM6zFnbG7qwqHG5xu/ASZAgw243567aBLKJ2wLB5jh",
+	"MeSgc1xzfBmnB+C3NCK15LtrF8/iRDn/1u1mwlNYmTqr2hnbZRNtxDXO2EYhqXXbuBfn2GfXpvR6WaeY",
+	"k0/36BbbHufms5ME92SM4lnb4w4Zd8eiqvtPJ/oDOBAbhOefzIXo+WlgByFsltzcY1hpRvfVU7irp7CM",
+	"eV11FeLiiAyN8O2tAespbImspZWj3f2G6EXYc5BIK30JOQdkSE6mANit0G8wE5BiQl5j6x7sH5soxbhF",
+	"WJUqA6R8xJYk31IiaYo1R5Qb4G/M888YGQk1HfCYpYrK7wDhrYRAuarOxyIMfQbJty0SlL2+8RA3cfXP",
+	"6Mf7atbfl1n/jSR2T9oDjZ8/EftxByNmzXlvFadvhwi+s5GaSwPiWBJK4CiHZG46WmmWx9mE6r9Di9Vd",
+	"4izlEgDkBCb5H9poWwx9tCKoxUEYsVQsBvzvLBPEpNTKSk6/Nlyu2LLAAjSjc/YKgqLbDthNvAbp5djN",
+	"A6b+jzKA8r897q4HvC3P8u56cEvjzvgtTsraGWVpliWTqTLYpIm6n5T+P1l6/p3q0n8iaEdEckSHy5im",
+	"KXImohnTnwnN8WvO/t1ZA8iZ7kt5KGXu2zq8FrbQBaHfKL6fu6SUSotemgrO+n6amgWNr3ZyMQ10XZeY",
+	"SOgxl1rDOKxplcyYqe1LJIH+LknRJMk16gXJrvUsbGCEbygim71OpygEgBl+I0lSoA38JkboZE2FuJKE",
+	"GpQnV2gMg5zNtPlS1Bg+ASVjzhRYmqE1XLCRMfbBkISORK4KcEkbVTXwBiGZMOUwlvQ0EXSS2zRFLvTY",
+	"2uREazdQ2GgumXmw3mYBYpYmtt+O6aaM/TRcd+XElkySacIRYGrA9dypvCo/DDsjk1RIFZIU/NN6qtCl",
+	"S2QkY6btrnlwAceNfVobiyOhXXCrvNGCT1F1NkZPKDWm3oqhl+5bFe21qBamI0bRowz6ZrSD+0hTLHo4",
+	"bz717esjV9xeI8SZGU9IuFjoDYLns+3F2XYQ/mOx0fIatajo0HQnInuY4GMvHZ8a9n1UeVUK9LiLQued",
+	"roKemCx7CG4IQUQatwd8OKPpWGQzFl+ac4BvcVxNP5gho0Iwe9hkeMCaxHV10NChsPIKX0ZvuCx3ogHZ",
+	"OaX62Go+Rbl/SBqmo++4VEJcwi1m3J+gJjyo0G9opPZrzVcA56gQIwaSryps76x6j1nWBoPNrq3FWuu6",
+	"DsI2kSQWUT4zsgRuiKGhRNs1xdmDyFp98VMR0dTB+nw71AJMq7LD79qlhjrV3nQdsIfNbBuzFyzOs8T+",
+	"biFoAvr/mMrtNcRrF23dTLpl81hngrMlxDtNLmSbnCrpavMS6ffC8XoiFchGGBid2TZqHpinaYtVjMQt",
+	"YH0sWOC4ENkVNjks0JPNvV5RR/1uJA52yR+JfDI1nTrGIgNohVkeTb1nWb9y/UFvy26Yp0bYa63IuGFA",
+	"22n0xUhBDIsxlKMjKbIRigrlGjcVw0CF9ub9zf8LAAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

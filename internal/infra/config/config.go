@@ -23,6 +23,7 @@ type API struct {
 	AuthIssuer      string
 	AuthAudience    string
 	AuthJWKSURL     string
+	TenantRequired  bool // a token without tenant is refused
 	KeyRetention    time.Duration
 	KeyWait         time.Duration
 	EventSecrets    []string // of the provider's webhook endpoint: one, or two while the secret is rotated
@@ -37,6 +38,8 @@ type Worker struct {
 	Database        Database
 	OpsAddr         string
 	Concurrency     int
+	FetchCooldown   time.Duration
+	PollInterval    time.Duration
 	JobTimeout      time.Duration
 	JobRescueAfter  time.Duration
 	StripeKey       string
@@ -67,6 +70,7 @@ func LoadAPI(lookup Lookup) (API, error) {
 		AuthIssuer:      r.required("AUTH_ISSUER"),
 		AuthAudience:    r.required("AUTH_AUDIENCE"),
 		AuthJWKSURL:     r.webURL("AUTH_JWKS_URL", false),
+		TenantRequired:  r.choice("AUTH_TENANT_REQUIRED", "false", "true") == "true",
 		KeyWait:         r.duration("IDEMPOTENCY_KEY_WAIT", 10*time.Second, 0, time.Minute),
 		EventSecrets:    r.secrets("STRIPE_WEBHOOK_SECRET", "STRIPE_WEBHOOK_SECRET_NEXT"),
 		EventTolerance:  r.duration("PROVIDER_EVENT_TOLERANCE", 5*time.Minute, time.Second, time.Hour),
@@ -93,7 +97,9 @@ func LoadWorker(lookup Lookup) (Worker, error) {
 	c := Worker{
 		Database:        database(r),
 		OpsAddr:         r.address("OPS_ADDR", "127.0.0.1:8081"),
-		Concurrency:     r.count("WORKER_CONCURRENCY", 10, 1, 1000),
+		Concurrency:     r.count("WORKER_CONCURRENCY", 20, 1, 1000),
+		FetchCooldown:   r.duration("WORKER_FETCH_COOLDOWN", 10*time.Millisecond, time.Millisecond, time.Second),
+		PollInterval:    r.duration("WORKER_POLL_INTERVAL", 100*time.Millisecond, time.Millisecond, time.Minute),
 		JobTimeout:      r.duration("JOB_TIMEOUT", 30*time.Second, time.Second, 10*time.Minute),
 		JobRescueAfter:  r.duration("JOB_RESCUE_AFTER", time.Minute, 2*time.Second, time.Hour),
 		StripeKey:       r.required("STRIPE_API_KEY"),
@@ -115,6 +121,9 @@ func LoadWorker(lookup Lookup) (Worker, error) {
 	}
 	if c.ProviderTimeout >= c.JobTimeout {
 		r.fail("PROVIDER_TIMEOUT", "must be shorter than JOB_TIMEOUT (%s); it is %s", c.JobTimeout, c.ProviderTimeout)
+	}
+	if c.PollInterval < c.FetchCooldown {
+		r.fail("WORKER_POLL_INTERVAL", "must be at least WORKER_FETCH_COOLDOWN (%s); it is %s", c.FetchCooldown, c.PollInterval)
 	}
 	if c.JobRescueAfter <= c.JobTimeout {
 		r.fail("JOB_RESCUE_AFTER", "must be longer than JOB_TIMEOUT (%s); it is %s", c.JobTimeout, c.JobRescueAfter)

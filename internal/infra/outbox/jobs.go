@@ -4,14 +4,13 @@ package outbox
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"log/slog"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/riverdriver/riverpgxv5"
-	"github.com/riverqueue/river/rivertype"
+	"go.opentelemetry.io/otel/propagation"
 
 	"example.com/orders/internal/app"
 )
@@ -37,11 +36,6 @@ type chargeOrderArgs struct {
 // Kind implements river.JobArgs.
 func (chargeOrderArgs) Kind() string { return "charge-order" }
 
-// InsertOpts implements river.JobArgsWithInsertOpts.
-func (chargeOrderArgs) InsertOpts() river.InsertOpts {
-	return river.InsertOpts{MaxAttempts: maxAttempts}
-}
-
 // refundChargeArgs names a refund.
 type refundChargeArgs struct {
 	Schema   int       `json:"schema"`
@@ -52,11 +46,6 @@ type refundChargeArgs struct {
 
 // Kind implements river.JobArgs.
 func (refundChargeArgs) Kind() string { return "refund-charge" }
-
-// InsertOpts implements river.JobArgsWithInsertOpts.
-func (refundChargeArgs) InsertOpts() river.InsertOpts {
-	return river.InsertOpts{MaxAttempts: maxAttempts}
-}
 
 // settlePaymentArgs names a payment to look at, and perhaps an intent beside its own.
 type settlePaymentArgs struct {
@@ -69,30 +58,10 @@ type settlePaymentArgs struct {
 // Kind implements river.JobArgs.
 func (settlePaymentArgs) Kind() string { return "settle-payment" }
 
-// InsertOpts implements river.JobArgsWithInsertOpts.
-func (settlePaymentArgs) InsertOpts() river.InsertOpts {
-	return river.InsertOpts{MaxAttempts: maxAttempts}
-}
-
-// Enqueuer inserts jobs. It neither fetches nor works any, so the API can hold one.
-type Enqueuer struct{ client *river.Client[pgx.Tx] }
-
-// NewEnqueuer makes an insert-only client.
-func NewEnqueuer(log *slog.Logger, plugins ...rivertype.Plugin) (*Enqueuer, error) {
-	client, err := river.NewClient(riverpgxv5.New(nil), &river.Config{Logger: log, Plugins: plugins})
-	if err != nil {
-		return nil, fmt.Errorf("river insert client: %w", err)
-	}
-	return &Enqueuer{client}, nil
-}
-
 // In binds the outbox to a transaction.
-func (e *Enqueuer) In(tx pgx.Tx) app.Outbox { return transaction{tx, e.client} }
+func In(tx pgx.Tx) app.Outbox { return transaction{tx} }
 
-type transaction struct {
-	tx     pgx.Tx
-	client *river.Client[pgx.Tx]
-}
+type transaction struct{ tx pgx.Tx }
 
 // ChargeOrder implements app.Outbox.
 func (t transaction) ChargeOrder(ctx context.Context, ref app.OrderRef) error {
@@ -110,8 +79,33 @@ func (t transaction) SettlePayment(ctx context.Context, ref app.OrderRef, intent
 }
 
 func (t transaction) insert(ctx context.Context, args river.JobArgs) error {
-	if _, err := t.client.InsertTx(ctx, t.tx, args, nil); err != nil {
+	values, err := InsertArgs(ctx, args)
+	if err != nil {
+		return err
+	}
+	if _, err := t.tx.Exec(ctx, InsertSQL, values...); err != nil {
 		return fmt.Errorf("enqueue %s: %w", args.Kind(), err)
 	}
 	return nil
+}
+
+// InsertSQL inserts a job as River's own clients for other languages do. All its times are the database's, so a process
+// with a wrong clock delays nothing; the rest of the row is the table's defaults. It takes the values of InsertArgs, and
+// may be one statement of a pgx.Batch.
+const InsertSQL = `INSERT INTO river_job (kind, args, metadata, max_attempts, created_at, scheduled_at)
+VALUES ($1, $2, $3, $4, now(), now())`
+
+// InsertArgs gives the arguments of InsertSQL. The metadata carries the trace of ctx, as otelriver would write it.
+func InsertArgs(ctx context.Context, args river.JobArgs) ([]any, error) {
+	encoded, err := json.Marshal(args)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", args.Kind(), err)
+	}
+	carrier := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, carrier)
+	metadata, err := json.Marshal(carrier)
+	if err != nil {
+		return nil, fmt.Errorf("encode trace context: %w", err)
+	}
+	return []any{args.Kind(), string(encoded), string(metadata), maxAttempts}, nil
 }

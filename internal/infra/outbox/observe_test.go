@@ -19,6 +19,7 @@ type outcomes struct{ seen []string }
 func (o *outcomes) Job(_ context.Context, kind, outcome string, _, _ time.Duration) {
 	o.seen = append(o.seen, kind+" "+outcome)
 }
+func (o *outcomes) LateResults(context.Context, int)    {}
 func (o *outcomes) Purged(context.Context, int64, bool) {}
 func (o *outcomes) Reconciled(context.Context, int)     {}
 

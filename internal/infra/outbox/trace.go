@@ -15,8 +15,8 @@ import (
 )
 
 // continueTrace makes the run of a job a part of the trace of the request that enqueued it, so that one trace tells
-// the whole story of an order. otelriver writes the trace context into the job's metadata, and by itself would only
-// link to it.
+// the whole story of an order. InsertArgs writes the trace context into the job's metadata, and otelriver by itself would
+// only link to it.
 type continueTrace struct{ river.PluginDefaults }
 
 // Work implements rivertype.WorkerMiddleware.
@@ -30,9 +30,11 @@ func (*continueTrace) Work(ctx context.Context, job *rivertype.JobRow, next func
 	return next(ctx)
 }
 
-// Observer is told of every run of a job, of the keys purged and of the payments enqueued again.
+// Observer is told of every run of a job, of results that came too late, of the keys purged and of the payments enqueued
+// again.
 type Observer interface {
 	Job(ctx context.Context, kind, outcome string, late, took time.Duration)
+	LateResults(ctx context.Context, jobs int)
 	Purged(ctx context.Context, keys int64, failed bool)
 	Reconciled(ctx context.Context, payments int)
 }
@@ -52,7 +54,7 @@ func (m *observeJobs) Work(ctx context.Context, job *rivertype.JobRow, next func
 	outcome := "panic"
 	defer func() {
 		took := time.Since(start)
-		m.observer.Job(ctx, job.Kind, outcome, start.Sub(job.ScheduledAt), took)
+		m.observer.Job(ctx, job.Kind, outcome, waited(job), took)
 		line := []slog.Attr{
 			slog.String("operation", job.Kind), slog.String("outcome", outcome), slog.Int64("job_id", job.ID),
 			slog.Int("attempt", job.Attempt), slog.Duration("took", took),
@@ -69,6 +71,14 @@ func (m *observeJobs) Work(ctx context.Context, job *rivertype.JobRow, next func
 	err = next(ctx)
 	outcome = outcomeOf(err)
 	return err
+}
+
+// waited is how long after its due time a job was fetched. Both times are the database's.
+func waited(job *rivertype.JobRow) time.Duration {
+	if job.AttemptedAt == nil {
+		return 0
+	}
+	return job.AttemptedAt.Sub(job.ScheduledAt)
 }
 
 func outcomeOf(err error) string {

@@ -12,7 +12,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivertype"
 
 	"example.com/orders/internal/app"
@@ -38,14 +37,16 @@ const (
 
 // WorkerConfig bounds the work.
 type WorkerConfig struct {
-	MaxWorkers  int
-	JobTimeout  time.Duration   // of one run of a job
-	RescueAfter time.Duration   // after this a running job counts as crashed and is taken over
-	StopTimeout time.Duration   // how long a stop waits for running jobs
-	Stopping    <-chan struct{} // closed when a stop begins: what can end early, does
-	PollOnly    bool            // behind a pooler, where nobody can listen: look for jobs every second instead
-	Purge       PurgeConfig
-	Reconcile   ReconcileConfig
+	MaxWorkers    int
+	FetchCooldown time.Duration   // the least time between two fetches of jobs
+	PollInterval  time.Duration   // the longest time between them
+	JobTimeout    time.Duration   // of one run of a job
+	RescueAfter   time.Duration   // after this a running job counts as crashed and is taken over
+	StopTimeout   time.Duration   // how long a stop waits for running jobs
+	Stopping      <-chan struct{} // closed when a stop begins: what can end early, does
+	PollOnly      bool            // behind a pooler, where no connection can listen
+	Purge         PurgeConfig
+	Reconcile     ReconcileConfig
 }
 
 // UseCases is what the jobs call.
@@ -70,23 +71,24 @@ func NewWorker(
 	river.AddWorker(workers, &settlePayment{service: service, txOf: txOf})
 	river.AddWorker(workers, &purgeKeys{store: keys, config: c.Purge, stopping: c.Stopping, observer: o, log: log})
 	river.AddWorker(workers, &reconcilePayments{service: service, txOf: txOf, config: c.Reconcile, observer: o, log: log})
-	client, err := river.NewClient(riverpgxv5.New(pool), &river.Config{
+	client, err := river.NewClient(newDriver(pool, tellLate(o, log)), &river.Config{
 		Logger:  telemetry.Quiet(log, slog.LevelWarn, quietFor),
 		Workers: workers,
 		Queues: map[string]river.QueueConfig{
-			river.QueueDefault: {MaxWorkers: c.MaxWorkers}, maintenance: {MaxWorkers: maintainers},
+			river.QueueDefault: {MaxWorkers: c.MaxWorkers, FetchCooldown: c.FetchCooldown, FetchPollInterval: c.PollInterval},
+			maintenance:        {MaxWorkers: maintainers},
 		},
 		JobTimeout:           c.JobTimeout,
 		RescueStuckJobsAfter: c.RescueAfter,
 		SoftStopTimeout:      c.StopTimeout,
-		RetryPolicy:          backoff{rescueAfter: c.RescueAfter},
+		RetryPolicy:          backoff{},
 		PollOnly:             c.PollOnly,
 		ReindexerIndexNames:  []string{}, // none: only the owner may, see docs/operations/roles.md
 		Middleware: []rivertype.Middleware{&observeJobs{
 			observer: o, log: log, paused: telemetry.Quiet(log, slog.LevelWarn, quietFor),
 		}},
 		// Plugins run around the middleware, the first one outermost: the trace is continued before any span begins.
-		Plugins: append([]rivertype.Plugin{&continueTrace{}}, plugins...),
+		Plugins: append([]rivertype.Plugin{&identifyRun{}, &continueTrace{}}, plugins...),
 		PeriodicJobs: []*river.PeriodicJob{
 			every(c.Purge.Interval, purgeKeysArgs{}), every(c.Reconcile.Interval, reconcilePaymentsArgs{}),
 		},
@@ -97,18 +99,22 @@ func NewWorker(
 	return client, nil
 }
 
-// backoff is exponential, with jitter over the upper half of each wait. The job of a crashed worker does not wait: it has
-// done so until it counted as crashed, and a history of failures must not keep it from being taken over in time.
-type backoff struct{ rescueAfter time.Duration }
+// tellLate makes what the driver calls with the jobs whose results came too late.
+func tellLate(o Observer, log *slog.Logger) func(context.Context, []int64) {
+	return func(ctx context.Context, ids []int64) {
+		o.LateResults(ctx, len(ids))
+		log.WarnContext(ctx, "late results of jobs dropped: other runs have taken the jobs over", "job_ids", ids)
+	}
+}
+
+// backoff is exponential, with jitter over the upper half of each wait.
+type backoff struct{}
 
 // NextRetry implements river.ClientRetryPolicy.
-func (b backoff) NextRetry(job *rivertype.JobRow) time.Time {
-	if job.AttemptedAt != nil && time.Since(*job.AttemptedAt) >= b.rescueAfter {
-		return time.Now()
-	}
+func (backoff) NextRetry(job *rivertype.JobRow) time.Time {
 	wait := retryMost
-	if failures := len(job.Errors); failures < 20 {
-		wait = min(retryMost, retryFirst<<failures)
+	if job.Attempt < 20 { // beyond, the shift would overflow
+		wait = min(retryMost, retryFirst<<max(0, job.Attempt-1))
 	}
 	return time.Now().Add(wait/2 + rand.N(wait/2+1))
 }
@@ -121,11 +127,11 @@ type chargeOrder struct {
 
 // Work implements river.Worker.
 func (w *chargeOrder) Work(ctx context.Context, job *river.Job[chargeOrderArgs]) error {
-	if err := known(job.Args.Schema); err != nil {
+	if err := checkSchema(job.Args.Schema); err != nil {
 		return err
 	}
 	ref := app.OrderRef{Tenant: job.Args.Tenant, OrderID: job.Args.OrderID}
-	return verdict(w.service.ChargeOrder(ctx, ref, completion(job, w.txOf)))
+	return toRiverError(w.service.ChargeOrder(ctx, ref, completion(job, w.txOf)))
 }
 
 type refundCharge struct {
@@ -136,11 +142,11 @@ type refundCharge struct {
 
 // Work implements river.Worker.
 func (w *refundCharge) Work(ctx context.Context, job *river.Job[refundChargeArgs]) error {
-	if err := known(job.Args.Schema); err != nil {
+	if err := checkSchema(job.Args.Schema); err != nil {
 		return err
 	}
 	ref := app.OrderRef{Tenant: job.Args.Tenant, OrderID: job.Args.OrderID}
-	return verdict(w.service.RefundCharge(ctx, ref, job.Args.RefundID, completion(job, w.txOf)))
+	return toRiverError(w.service.RefundCharge(ctx, ref, job.Args.RefundID, completion(job, w.txOf)))
 }
 
 type settlePayment struct {
@@ -151,23 +157,23 @@ type settlePayment struct {
 
 // Work implements river.Worker.
 func (w *settlePayment) Work(ctx context.Context, job *river.Job[settlePaymentArgs]) error {
-	if err := known(job.Args.Schema); err != nil {
+	if err := checkSchema(job.Args.Schema); err != nil {
 		return err
 	}
 	ref := app.OrderRef{Tenant: job.Args.Tenant, OrderID: job.Args.OrderID}
-	return verdict(w.service.SettlePayment(ctx, ref, job.Args.IntentID, completion(job, w.txOf)))
+	return toRiverError(w.service.SettlePayment(ctx, ref, job.Args.IntentID, completion(job, w.txOf)))
 }
 
-func known(schema int) error {
+func checkSchema(schema int) error {
 	if schema > schemaVersion {
 		return fmt.Errorf("job arguments have schema %d; this worker knows %d", schema, schemaVersion)
 	}
 	return nil
 }
 
-// verdict turns a use case's error into River's: snooze where the order is not there, or where a failing provider was not
+// toRiverError turns a use case's error into River's: snooze where the order is not there, or where a failing provider was not
 // asked, which is no attempt and must not lengthen the pause before the next; else try again.
-func verdict(err error) error {
+func toRiverError(err error) error {
 	switch {
 	case errors.Is(err, app.ErrNotFound):
 		return river.JobSnooze(snooze)
@@ -178,11 +184,16 @@ func verdict(err error) error {
 	}
 }
 
-// completion completes the job in the transaction that records its result: both, or neither.
+// completion completes the job in the transaction that records its result: both, or neither. A run that has lost its job,
+// because it counted as crashed or the job was cancelled, fails here, and its transaction with it.
 func completion[T river.JobArgs](job *river.Job[T], txOf TxOf) app.Completion {
 	return func(ctx context.Context, tx app.Tx) error {
-		if _, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, txOf(tx), job); err != nil {
-			return fmt.Errorf("complete job: %w", err)
+		done, err := river.JobCompleteTx[*driver](ctx, txOf(tx), job)
+		if err == nil && done.State != rivertype.JobStateCompleted {
+			err = fmt.Errorf("it is %s", done.State)
+		}
+		if err != nil {
+			return fmt.Errorf("complete job %d, which this run may have lost: %w", job.ID, err)
 		}
 		return nil
 	}

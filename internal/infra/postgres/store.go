@@ -43,6 +43,7 @@ type Observer interface {
 type Store struct {
 	pool     *pgxpool.Pool
 	outbox   func(pgx.Tx) app.Outbox
+	enqueued func()
 	settings Settings
 	observer Observer
 	tracer   trace.Tracer
@@ -55,10 +56,14 @@ func NewStore(
 	pool *pgxpool.Pool, outbox func(pgx.Tx) app.Outbox, settings Settings, o Observer, traces trace.TracerProvider,
 ) *Store {
 	return &Store{
-		pool: pool, outbox: outbox, settings: settings, observer: o, tracer: traces.Tracer("orders/postgres"), gate: newGate(),
+		pool: pool, outbox: outbox, enqueued: func() {}, settings: settings, observer: o, tracer: traces.Tracer("orders/postgres"), gate: newGate(),
 		probes: make(chan struct{}, max(1, pool.Config().MaxConns/2)),
 	}
 }
+
+// AfterEnqueue sets what is called after every commit of a transaction that used the outbox. It must return at once.
+// Call it before the store is used.
+func (s *Store) AfterEnqueue(call func()) { s.enqueued = call }
 
 // InTx implements app.Store.
 func (s *Store) InTx(ctx context.Context, fn func(context.Context, app.Tx) error) error {
@@ -87,15 +92,21 @@ func (s *Store) once(ctx context.Context, fn func(context.Context, app.Tx) error
 		return err
 	}
 	defer release()
-	t := &Tx{tx: tx, store: s}
-	if err := tx.QueryRow(ctx, `SELECT now()`).Scan(&t.now); err != nil {
+	work := &Tx{tx: tx, store: s}
+	if err := tx.QueryRow(ctx, `SELECT now()`).Scan(&work.now); err != nil {
 		return fmt.Errorf("read the clock: %w", err)
 	}
-	if err := fn(ctx, t); err != nil {
+	if err := fn(ctx, work); err != nil {
 		s.forgetPlans(err)
 		return err
 	}
-	return commit(ctx, tx)
+	if err := commit(ctx, tx); err != nil {
+		return err
+	}
+	if work.enqueues {
+		s.enqueued()
+	}
+	return nil
 }
 
 // forgetPlans replaces all connections when a migration has changed what a prepared statement returns: each has
@@ -164,9 +175,10 @@ func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
 
 // Tx is one transaction of a Store.
 type Tx struct {
-	tx    pgx.Tx
-	store *Store
-	now   time.Time
+	tx       pgx.Tx
+	store    *Store
+	now      time.Time
+	enqueues bool
 }
 
 // Now implements app.Tx.
@@ -197,4 +209,7 @@ func (t *Tx) Unmatched() app.UnmatchedCharges { return unmatchedCharges{t.tx} }
 func (t *Tx) Watermarks() app.Watermarks { return watermarks{t.tx} }
 
 // Outbox implements app.Tx.
-func (t *Tx) Outbox() app.Outbox { return t.store.outbox(t.tx) }
+func (t *Tx) Outbox() app.Outbox {
+	t.enqueues = true
+	return t.store.outbox(t.tx)
+}

@@ -24,11 +24,13 @@ type Metrics struct {
 	txRetries    metric.Int64Counter     // orders_transaction_retries_total{sqlstate}
 	jobs         metric.Float64Histogram // orders_job_duration_seconds{kind, outcome}
 	dispatch     metric.Float64Histogram // orders_job_dispatch_seconds{kind}
+	late         metric.Int64Counter     // orders_job_late_results_total
 	provider     metric.Float64Histogram // orders_provider_call_duration_seconds{call, outcome}
 	purged       metric.Int64Counter     // orders_idempotency_keys_purged_total
 	reconciled   metric.Int64Counter     // orders_payments_reconciled_total
 	purgeFailure metric.Int64Counter     // orders_idempotency_purge_failures_total
 	findings     metric.Int64Counter     // orders_payment_findings_total{kind}
+	keysSkipped  metric.Int64Counter     // orders_signing_keys_skipped_total
 }
 
 func newMetrics(m metric.Meter) (*Metrics, error) {
@@ -54,15 +56,19 @@ func newMetrics(m metric.Meter) (*Metrics, error) {
 	metrics.jobs = histogram("orders.job.duration", "Runs of jobs by kind and outcome.")
 	metrics.dispatch = histogram("orders.job.dispatch", "Time from a job's due time to its run.", 60, 300, 1800, 7200, 21600)
 	metrics.provider = histogram("orders.provider.call.duration", "Calls to the payment provider by call and outcome.")
+	metrics.late = counter("orders.job.late.results", "Results dropped because another run had taken the job over.")
 	metrics.purged = counter("orders.idempotency.keys.purged", "Expired keys removed.")
 	metrics.purgeFailure = counter("orders.idempotency.purge.failures", "Runs of the purge that failed.")
+	metrics.keysSkipped = counter("orders.signing.keys.skipped", "Keys of the issuer that could not be used.")
 	metrics.reconciled = counter("orders.payments.reconciled", "Charges and refunds that reconcile-payments enqueued again.")
 	metrics.findings = counter("orders.payment.findings", "What was found out about money, by kind; see docs/runbooks.")
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	// A counter that first appears with a 1 has not increased, as Prometheus sees it; an alert on it would miss that 1.
-	for _, c := range []metric.Int64Counter{metrics.purged, metrics.purgeFailure, metrics.reconciled} {
+	for _, c := range []metric.Int64Counter{
+		metrics.late, metrics.purged, metrics.purgeFailure, metrics.reconciled, metrics.keysSkipped,
+	} {
 		c.Add(context.Background(), 0)
 	}
 	for _, kind := range app.FindingKinds() {
@@ -95,6 +101,9 @@ func (m *Metrics) Job(ctx context.Context, kind, outcome string, late, took time
 	m.dispatch.Record(ctx, max(0, late.Seconds()), labels("kind", kind))
 }
 
+// LateResults counts results that were dropped because another run had taken the job over.
+func (m *Metrics) LateResults(ctx context.Context, jobs int) { m.late.Add(ctx, int64(jobs)) }
+
 // Finding counts something that was found out about money.
 func (m *Metrics) Finding(ctx context.Context, kind string) {
 	m.findings.Add(ctx, 1, labels("kind", kind))
@@ -118,6 +127,9 @@ func (m *Metrics) Purged(ctx context.Context, keys int64, failed bool) {
 func (m *Metrics) Reconciled(ctx context.Context, payments int) {
 	m.reconciled.Add(ctx, int64(payments))
 }
+
+// SigningKeySkipped counts a key of the issuer that cannot be used.
+func (m *Metrics) SigningKeySkipped(ctx context.Context) { m.keysSkipped.Add(ctx, 1) }
 
 // Gauge is values that are read whenever somebody reads /metrics.
 type Gauge struct {

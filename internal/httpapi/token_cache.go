@@ -1,0 +1,48 @@
+package httpapi
+
+import (
+	"crypto/sha256"
+	"sync"
+)
+
+const (
+	// maxVerified is how many verified tokens are remembered; maxRemembered is the longest of them, in bytes. Together they
+	// bound the memory: 40 MiB at worst, and about 4 MiB for tokens of ordinary claims.
+	maxVerified   = 10_000
+	maxRemembered = 4 << 10
+)
+
+// tokenHash stands for a token, which is itself never kept.
+type tokenHash = [sha256.Size]byte
+
+// tokenCache remembers verified tokens, so that their signatures are checked once. It holds a bounded number of them, and
+// the oldest makes room. What was verified with other keys than the present ones counts as unknown, so that a
+// withdrawn key takes its tokens along. A token that was refused is never in it.
+type tokenCache struct {
+	mu     sync.Mutex
+	tokens map[tokenHash]verifiedToken
+	order  []tokenHash // a ring in the order of arrival
+	next   int         // the place in the ring that is written next
+}
+
+func newTokenCache(size int) *tokenCache {
+	return &tokenCache{tokens: make(map[tokenHash]verifiedToken), order: make([]tokenHash, size)}
+}
+
+func (c *tokenCache) get(id tokenHash, generation uint64) (verifiedToken, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	v, ok := c.tokens[id]
+	return v, ok && v.generation == generation
+}
+
+func (c *tokenCache) put(id tokenHash, v verifiedToken) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, known := c.tokens[id]; !known {
+		delete(c.tokens, c.order[c.next])
+		c.order[c.next] = id
+		c.next = (c.next + 1) % len(c.order)
+	}
+	c.tokens[id] = v
+}
