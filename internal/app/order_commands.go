@@ -132,7 +132,7 @@ func (s *Service) cancelOrder(ctx context.Context, tx Tx, ref OrderRef, in Cance
 	if err := s.releasePayment(ctx, tx, ref, in.Reason); err != nil {
 		return domain.OrderState{}, err
 	}
-	return order, s.moveStock(ctx, tx, order, (*domain.Stock).Return)
+	return order, returnStock(ctx, tx, order)
 }
 
 // releasePayment does to the payment of a cancelled order what its state asks for. Once an intent is known, the provider

@@ -101,7 +101,7 @@ func runKeyed[R any](ctx context.Context, s *Service, c Command[R]) (outcome Out
 		if err := authorizeTarget(ctx, tx, c); err != nil {
 			return err
 		}
-		outcome, err = idempotent(ctx, tx, s, scope, print, c)
+		outcome, err = idempotent(ctx, tx, s, print, c)
 		return err
 	})
 	return outcome, err
@@ -137,12 +137,9 @@ func authorizeTarget[R any](ctx context.Context, tx Tx, c Command[R]) error {
 	return nil
 }
 
-// idempotent is the stage around the handler: claim the key, or replay what the winner of the key stored.
-func idempotent[R any](
-	ctx context.Context, tx Tx, s *Service, scope KeyScope, print Fingerprint, c Command[R],
-) (Outcome, error) {
-	now := tx.Now()
-	winner, err := tx.ClaimKey(ctx, scope, print, now, now.Add(s.settings.KeyRetention))
+// idempotent is the stage around the handler: replay what the winner of the key stored, or handle and store the answer.
+func idempotent[R any](ctx context.Context, tx Tx, s *Service, print Fingerprint, c Command[R]) (Outcome, error) {
+	winner, err := tx.FindKey()
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -160,8 +157,6 @@ func idempotent[R any](
 	if err != nil {
 		return Outcome{}, fmt.Errorf("render %s: %w", c.Operation, err)
 	}
-	if err := tx.CompleteKey(ctx, scope, reply); err != nil {
-		return Outcome{}, err
-	}
+	tx.CompleteKey(print, reply, s.settings.KeyRetention)
 	return Outcome{Reply: reply}, nil
 }

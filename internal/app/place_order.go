@@ -45,7 +45,7 @@ func (s *Service) PlaceOrder(ctx context.Context, a Actor, k Keyed[domain.OrderS
 
 func (s *Service) placeOrder(ctx context.Context, tx Tx, a Actor, in PlaceOrderInput) (domain.OrderState, error) {
 	sums := domain.SumBySKU(in.Lines)
-	catalogue, err := tx.Products().BySKU(ctx, a.Tenant, skus(sums))
+	catalogue, shelf, err := tx.Products().ForSale(ctx, a.Tenant, skus(sums))
 	if err != nil {
 		return domain.OrderState{}, err
 	}
@@ -56,7 +56,7 @@ func (s *Service) placeOrder(ctx context.Context, tx Tx, a Actor, in PlaceOrderI
 	if err != nil {
 		return domain.OrderState{}, err
 	}
-	if err := s.moveStock(ctx, tx, order.State(), (*domain.Stock).Reserve); err != nil {
+	if err := moveStock(ctx, tx, order.State(), shelf, (*domain.Stock).Reserve); err != nil {
 		return domain.OrderState{}, err
 	}
 	if err := tx.Orders().Add(ctx, order); err != nil {

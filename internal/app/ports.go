@@ -36,11 +36,11 @@ type Tx interface {
 	Unmatched() UnmatchedCharges
 	Watermarks() Watermarks
 
-	// ClaimKey claims the key for this transaction and returns nil, or returns the completed record of the winner.
-	// now is the transaction's; a record that had expired by then is replaced.
-	ClaimKey(ctx context.Context, scope KeyScope, print Fingerprint, now, expires time.Time) (*KeyRecord, error)
-	// CompleteKey stores the reply under the key that this transaction has claimed.
-	CompleteKey(ctx context.Context, scope KeyScope, reply Reply) error
+	// FindKey returns the completed record of the client key that InKeyedTx was called with, or nil where there is none:
+	// then no other request works under the key until this transaction ends.
+	FindKey() (*KeyRecord, error)
+	// CompleteKey stores the reply under that key, for the retention. Of two requests that get here, one commits.
+	CompleteKey(print Fingerprint, reply Reply, retention time.Duration)
 }
 
 // KeyScope is the identity of a client key.
@@ -57,6 +57,8 @@ type KeyRecord struct {
 	Reply       Reply
 }
 
+// Writes may be collected and sent later: their errors can come with a later call or with the commit.
+//
 // Every repository's Save compares the stored version with the loaded one and returns ErrStale when they differ; the
 // aggregate then has its new version. ForUpdate locks the row until the transaction ends. A use case that needs
 // several locks takes them in the order Order, Payment, Stock by sku. What is missing is ErrNotFound.
@@ -78,7 +80,9 @@ type Payments interface {
 
 // Products is the repository of the catalogue.
 type Products interface {
-	BySKU(ctx context.Context, tenant string, skus []string) (map[string]domain.ProductState, error)
+	// ForSale reads the products and locks their stock, in ascending order of sku; both by sku.
+	ForSale(ctx context.Context, tenant string, skus []string) (
+		map[string]domain.ProductState, map[string]*domain.Stock, error)
 	// Add returns ErrExists where the sku is taken.
 	Add(ctx context.Context, p *domain.Product) error
 	ForUpdate(ctx context.Context, tenant, sku string) (*domain.Product, error)

@@ -78,5 +78,5 @@ func (s *Service) fail(ctx context.Context, tx Tx, o *domain.Order, p *domain.Pa
 	if err := tx.Orders().Save(ctx, o); err != nil {
 		return err
 	}
-	return s.moveStock(ctx, tx, o.State(), (*domain.Stock).Return)
+	return returnStock(ctx, tx, o.State())
 }

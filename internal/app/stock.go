@@ -8,18 +8,24 @@ import (
 	"example.com/orders/internal/domain"
 )
 
-// moveStock reserves or returns the units that an order sold, on rows locked in ascending order of sku.
-func (s *Service) moveStock(
-	ctx context.Context, tx Tx, o domain.OrderState, move func(*domain.Stock, int64, time.Time) error,
-) error {
-	sold := o.Sold()
-	stock, err := tx.Stock().ForUpdate(ctx, o.Tenant, skus(sold))
+// returnStock puts the units of a cancelled order back, on rows locked in ascending order of sku.
+func returnStock(ctx context.Context, tx Tx, o domain.OrderState) error {
+	shelf, err := tx.Stock().ForUpdate(ctx, o.Tenant, skus(o.Sold()))
 	if err != nil {
 		return err
 	}
+	return moveStock(ctx, tx, o, shelf, (*domain.Stock).Return)
+}
+
+// moveStock reserves or returns the units that an order sold, on rows that are locked.
+func moveStock(
+	ctx context.Context, tx Tx, o domain.OrderState, shelf map[string]*domain.Stock,
+	move func(*domain.Stock, int64, time.Time) error,
+) error {
+	sold := o.Sold()
 	changed := make([]*domain.Stock, 0, len(sold))
 	for _, l := range sold {
-		k, ok := stock[l.SKU]
+		k, ok := shelf[l.SKU]
 		if !ok {
 			return fmt.Errorf("stock of %s: %w", l.SKU, ErrNotFound)
 		}

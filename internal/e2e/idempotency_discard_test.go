@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 
@@ -162,7 +161,7 @@ func startPanicking(t *testing.T, s *testkit.Service, times int32) *testkit.Serv
 	t.Cleanup(pool.Close)
 	var left atomic.Int32
 	left.Store(times)
-	out := func(tx pgx.Tx) app.Outbox { return panicking{outbox.In(tx), &left} }
+	out := func(tx *postgres.Session) app.Outbox { return panicking{outbox.In(tx), &left} }
 	store := postgres.NewStore(pool, out, postgres.Settings{
 		KeyWait: c.KeyWait, LockTimeout: c.Database.LockTimeout, AcquireTimeout: c.Database.AcquireTimeout,
 	}, tel.Metrics, tel.Traces)

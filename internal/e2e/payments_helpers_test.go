@@ -13,6 +13,7 @@ import (
 
 	"example.com/orders/internal/app"
 	"example.com/orders/internal/infra/outbox"
+	"example.com/orders/internal/infra/postgres"
 	"example.com/orders/internal/sandbox"
 	"example.com/orders/internal/testkit"
 )
@@ -213,10 +214,9 @@ func (s shop) enqueueRefund(order, refund string) {
 // enqueue uses the outbox that the service uses.
 func (s shop) enqueue(insert func(app.Outbox) error) {
 	s.t.Helper()
-	tx, err := s.DB.Begin(s.t.Context())
-	require.NoError(s.t, err)
-	require.NoError(s.t, insert(outbox.In(tx)))
-	require.NoError(s.t, tx.Commit(s.t.Context()))
+	part := s.Metrics["api"]
+	store := postgres.NewStore(s.DB, outbox.In, postgres.Settings{AcquireTimeout: testkit.Wait}, part.Metrics, part.Traces)
+	require.NoError(s.t, store.InTx(s.t.Context(), func(_ context.Context, tx app.Tx) error { return insert(tx.Outbox()) }))
 }
 
 func (s shop) exec(sql string, args ...any) {

@@ -40,9 +40,10 @@ func TestInsertedRowIsRivers(t *testing.T) {
 					_, err := client.InsertTx(ctx, tx, args, &river.InsertOpts{MaxAttempts: maxAttempts})
 					return err
 				}))
-				require.NoError(t, pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-					return transaction{tx}.insert(ctx, args)
-				}))
+				values, err := InsertArgs(ctx, args)
+				require.NoError(t, err)
+				_, err = pool.Exec(ctx, InsertSQL, values...)
+				require.NoError(t, err)
 				rows := jobRows(t, pool)
 				require.Len(t, rows, 2)
 				require.Equal(t, rows[0], rows[1])

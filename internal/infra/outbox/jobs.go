@@ -8,11 +8,11 @@ import (
 	"fmt"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 	"go.opentelemetry.io/otel/propagation"
 
 	"example.com/orders/internal/app"
+	"example.com/orders/internal/infra/postgres"
 )
 
 // schemaVersion is the version of the jobs' arguments. A worker refuses a newer one than it knows, so that an old
@@ -58,10 +58,10 @@ type settlePaymentArgs struct {
 // Kind implements river.JobArgs.
 func (settlePaymentArgs) Kind() string { return "settle-payment" }
 
-// In binds the outbox to a transaction.
-func In(tx pgx.Tx) app.Outbox { return transaction{tx} }
+// In binds the outbox to a transaction. A job is a write like any other: it is sent with the rest of the transaction.
+func In(s *postgres.Session) app.Outbox { return transaction{s} }
 
-type transaction struct{ tx pgx.Tx }
+type transaction struct{ s *postgres.Session }
 
 // ChargeOrder implements app.Outbox.
 func (t transaction) ChargeOrder(ctx context.Context, ref app.OrderRef) error {
@@ -83,9 +83,7 @@ func (t transaction) insert(ctx context.Context, args river.JobArgs) error {
 	if err != nil {
 		return err
 	}
-	if _, err := t.tx.Exec(ctx, InsertSQL, values...); err != nil {
-		return fmt.Errorf("enqueue %s: %w", args.Kind(), err)
-	}
+	t.s.Write("enqueue "+args.Kind(), InsertSQL, values...)
 	return nil
 }
 

@@ -66,9 +66,9 @@ func execute(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) {
 // insert leaves a charge-order job as the service does, and returns its id.
 func insert(t *testing.T, pool *pgxpool.Pool) int64 {
 	t.Helper()
-	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
-		return In(tx).ChargeOrder(t.Context(), app.OrderRef{Tenant: "default", OrderID: uuid.New()})
-	}))
+	values, err := InsertArgs(t.Context(), chargeOrderArgs{schemaVersion, "default", uuid.New()})
+	require.NoError(t, err)
+	execute(t, pool, InsertSQL, values...)
 	return value[int64](t, pool, `SELECT max(id) FROM river_job`)
 }
 

@@ -36,10 +36,11 @@ const oneAtATime = `SELECT pg_advisory_xact_lock(hashtextextended('reconcile-pay
 
 // Orphans implements app.Outbox.
 func (t transaction) Orphans(ctx context.Context, before time.Time, limit int) ([]app.Orphan, error) {
-	if _, err := t.tx.Exec(ctx, oneAtATime); err != nil {
+	tx := t.s.Immediate()
+	if _, err := tx.Exec(ctx, oneAtATime); err != nil {
 		return nil, fmt.Errorf("wait for another run: %w", err)
 	}
-	rows, _ := t.tx.Query(ctx, orphans, before, limit)
+	rows, _ := tx.Query(ctx, orphans, before, limit)
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (o app.Orphan, err error) {
 		var refund *uuid.UUID
 		err = row.Scan(&o.Ref.Tenant, &o.Ref.OrderID, &refund)

@@ -10,24 +10,11 @@ import (
 	"example.com/orders/internal/domain"
 )
 
-type products struct{ tx pgx.Tx }
-
-func (r products) BySKU(ctx context.Context, tenant string, skus []string) (map[string]domain.ProductState, error) {
-	rows, _ := r.tx.Query(ctx, selectProduct+` WHERE tenant_id = $1 AND sku = ANY($2)`, tenant, skus)
-	list, err := pgx.CollectRows(rows, scanProduct)
-	if err != nil {
-		return nil, fmt.Errorf("read products: %w", err)
-	}
-	bySKU := make(map[string]domain.ProductState, len(list))
-	for _, s := range list {
-		bySKU[s.SKU] = s
-	}
-	return bySKU, nil
-}
+type products struct{ s *Session }
 
 func (r products) Add(ctx context.Context, p *domain.Product) error {
 	s := p.State()
-	tag, err := r.tx.Exec(ctx, `
+	tag, err := (immediate{r.s}).Exec(ctx, `
 		INSERT INTO products (tenant_id, sku, name, price_amount, price_currency, active, created_at, updated_at, version)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1)
 		ON CONFLICT (tenant_id, sku) DO NOTHING`,
@@ -39,30 +26,44 @@ func (r products) Add(ctx context.Context, p *domain.Product) error {
 	if tag.RowsAffected() == 0 {
 		return fmt.Errorf("add product: %w", app.ErrExists)
 	}
-	p.Stored(1)
+	r.s.advance(p, 0)
 	return nil
 }
 
 func (r products) ForUpdate(ctx context.Context, tenant, sku string) (*domain.Product, error) {
-	rows, _ := r.tx.Query(ctx, selectProduct+` WHERE tenant_id = $1 AND sku = $2 FOR UPDATE`, tenant, sku)
-	s, err := pgx.CollectExactlyOneRow(rows, scanProduct)
-	if err != nil {
-		return nil, notFound("lock product", err)
+	var s domain.ProductState
+	r.s.read("lock product", selectProduct+` WHERE tenant_id = $1 AND sku = $2 FOR UPDATE`, one(&s, scanProduct), tenant, sku)
+	if err := r.s.flush(ctx); err != nil {
+		return nil, notFound(err)
 	}
 	return domain.RestoreProduct(s), nil
 }
 
-func (r products) Save(ctx context.Context, p *domain.Product) error {
+// ForSale reads products and locks their stock, in one flight.
+func (r products) ForSale(
+	ctx context.Context, tenant string, skus []string,
+) (map[string]domain.ProductState, map[string]*domain.Stock, error) {
+	var list []domain.ProductState
+	r.s.read("read products", selectProduct+` WHERE tenant_id = $1 AND sku = ANY($2)`, all(&list, scanProduct), tenant, skus)
+	shelf, err := stock(r).ForUpdate(ctx, tenant, skus)
+	if err != nil {
+		return nil, nil, err
+	}
+	bySKU := make(map[string]domain.ProductState, len(list))
+	for _, s := range list {
+		bySKU[s.SKU] = s
+	}
+	return bySKU, shelf, nil
+}
+
+func (r products) Save(_ context.Context, p *domain.Product) error {
 	s := p.State()
-	tag, err := r.tx.Exec(ctx, `
+	r.s.writeOne(statement{name: "save product", missed: app.ErrStale}, `
 		UPDATE products SET name = $4, price_amount = $5, price_currency = $6, active = $7, updated_at = $8, version = $3 + 1
 		WHERE tenant_id = $1 AND sku = $2 AND version = $3`,
 		s.Tenant, s.SKU, s.Version, s.Details.Name, s.Details.Price.Amount, s.Details.Price.Currency, s.Details.Active,
 		s.UpdatedAt)
-	if err := saved("product", tag, err); err != nil {
-		return err
-	}
-	p.Stored(s.Version + 1)
+	r.s.advance(p, s.Version)
 	return nil
 }
 
@@ -78,27 +79,24 @@ func scanProduct(row pgx.CollectableRow) (s domain.ProductState, err error) {
 	return s, err
 }
 
-type stock struct{ tx pgx.Tx }
+type stock struct{ s *Session }
 
-func (r stock) Add(ctx context.Context, k *domain.Stock) error {
+func (r stock) Add(_ context.Context, k *domain.Stock) error {
 	s := k.State()
-	_, err := r.tx.Exec(ctx, `
+	r.s.Write("add stock", `
 		INSERT INTO stock (tenant_id, sku, on_hand, updated_at, version) VALUES ($1, $2, $3, $4, 1)`,
 		s.Tenant, s.SKU, s.OnHand, s.UpdatedAt)
-	if err != nil {
-		return fmt.Errorf("add stock: %w", err)
-	}
-	k.Stored(1)
+	r.s.advance(k, 0)
 	return nil
 }
 
 // ForUpdate locks in bytewise order of sku, whatever the database's collation, since that is how the domain sorts.
 func (r stock) ForUpdate(ctx context.Context, tenant string, skus []string) (map[string]*domain.Stock, error) {
-	rows, _ := r.tx.Query(ctx, selectStock+` WHERE tenant_id = $1 AND sku = ANY($2) ORDER BY sku COLLATE "C" FOR UPDATE`,
-		tenant, skus)
-	list, err := pgx.CollectRows(rows, scanStock)
-	if err != nil {
-		return nil, fmt.Errorf("lock stock: %w", err)
+	var list []domain.StockState
+	r.s.read("lock stock", selectStock+` WHERE tenant_id = $1 AND sku = ANY($2) ORDER BY sku COLLATE "C" FOR UPDATE`,
+		all(&list, scanStock), tenant, skus)
+	if err := r.s.flush(ctx); err != nil {
+		return nil, err
 	}
 	bySKU := make(map[string]*domain.Stock, len(list))
 	for _, s := range list {
@@ -107,25 +105,16 @@ func (r stock) ForUpdate(ctx context.Context, tenant string, skus []string) (map
 	return bySKU, nil
 }
 
-// Save stores all of them in one round trip; one stale version fails all.
-func (r stock) Save(ctx context.Context, changed []*domain.Stock) error {
-	batch := &pgx.Batch{}
+// Save stores all of them; one stale version fails all.
+func (r stock) Save(_ context.Context, changed []*domain.Stock) error {
 	for _, k := range changed {
 		s := k.State()
-		batch.Queue(`
+		r.s.writeOne(statement{name: "save stock", missed: app.ErrStale}, `
 			UPDATE stock SET on_hand = $4, updated_at = $5, version = $3 + 1
 			WHERE tenant_id = $1 AND sku = $2 AND version = $3`, s.Tenant, s.SKU, s.Version, s.OnHand, s.UpdatedAt)
+		r.s.advance(k, s.Version)
 	}
-	results := r.tx.SendBatch(ctx, batch)
-	defer results.Close()
-	for _, k := range changed {
-		tag, err := results.Exec()
-		if err := saved("stock", tag, err); err != nil {
-			return err
-		}
-		k.Stored(k.State().Version + 1)
-	}
-	return results.Close()
+	return nil
 }
 
 const selectStock = `SELECT tenant_id, sku, on_hand, updated_at, version FROM stock`

@@ -21,6 +21,7 @@ const (
 	queryCanceled        = "57014"
 	tooManyConnections   = "53300"
 	readOnlyTransaction  = "25006" // the server has become a standby
+	divisionByZero       = "22012" // see Session.writeOne
 	planChanged          = "0A000" // of a prepared statement: "cached plan must not change result type"
 )
 
@@ -97,23 +98,10 @@ func unavailable(caller context.Context, err error) error {
 	return fmt.Errorf("%w: %w", app.ErrTryAgain, err)
 }
 
-func notFound(what string, err error) error {
+// notFound says so where a query that must find a row has found none.
+func notFound(err error) error {
 	if errors.Is(err, pgx.ErrNoRows) {
-		return fmt.Errorf("%s: %w", what, app.ErrNotFound)
+		return fmt.Errorf("%w: %w", app.ErrNotFound, err)
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return nil
-}
-
-// saved is nil when a save met the version that was loaded.
-func saved(what string, tag pgconn.CommandTag, err error) error {
-	if err != nil {
-		return fmt.Errorf("save %s: %w", what, err)
-	}
-	if tag.RowsAffected() != 1 {
-		return fmt.Errorf("save %s: %w", what, app.ErrStale)
-	}
-	return nil
+	return err
 }

@@ -9,41 +9,69 @@ import (
 )
 
 // gate lets one request of this process at a time work under a client key. The others wait here, in memory: a waiting
-// duplicate holds no connection, so it cannot keep others from theirs, whatever the size of the pool. It is an
-// economy only. What keeps two requests apart, in this process or another, is the unique index.
+// duplicate holds no connection, so it cannot keep others from theirs, whatever the size of the pool. Once one of them has
+// been answered, all go on at once, since each will find the record. The gate is an optimisation only. What keeps two
+// requests apart, in this process or another, is the unique index.
 type gate struct {
 	mu   *sync.Mutex
 	keys map[app.KeyScope]*turn
 }
 
 type turn struct {
-	taken chan struct{} // holds one token while somebody works under the key
-	users int           // those who work or wait; the last one removes the turn
+	taken chan struct{} // holds one token while a request works under the key
+	done  chan struct{} // closed once a request under the key has been answered
+	users int           // the requests that work or wait; the last one removes the turn
+}
+
+// place is where a request stands after enter. leave must be called.
+type place struct {
+	waited bool
+	done   bool // a request under the key has been answered
+	leave  func(answered bool)
 }
 
 func newGate() gate { return gate{mu: new(sync.Mutex), keys: make(map[app.KeyScope]*turn)} }
 
-// enter waits for the key until the deadline, and then returns app.ErrKeyInProgress. leave must follow a nil error.
-func (g gate) enter(ctx context.Context, scope app.KeyScope, deadline time.Time) (leave func(), waited bool, err error) {
+// enter waits for the turn of a key, or for the answer of the request that has it, until the deadline, and then returns
+// app.ErrKeyInProgress.
+func (g gate) enter(ctx context.Context, scope app.KeyScope, deadline time.Time) (place, error) {
 	t := g.join(scope)
-	leave = func() { <-t.taken; g.quit(scope, t) }
+	worker := place{leave: func(answered bool) { g.finish(scope, t, answered) }}
 	select {
 	case t.taken <- struct{}{}:
-		return leave, false, nil
+		return worker, nil
 	default:
 	}
+	worker.waited = true
+	other := place{waited: true, leave: func(bool) { g.quit(scope, t) }}
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
 	select {
+	case <-t.done:
+		other.done = true
+		return other, nil
 	case t.taken <- struct{}{}:
-		return leave, true, nil
+		return worker, nil
 	case <-timer.C:
-		err = app.ErrKeyInProgress
+		return other, app.ErrKeyInProgress
 	case <-ctx.Done():
-		err = classify(ctx.Err())
+		return other, classify(ctx.Err())
 	}
+}
+
+// finish gives the turn back, or lets all go on.
+func (g gate) finish(scope app.KeyScope, t *turn, answered bool) {
+	g.mu.Lock()
+	if answered {
+		select {
+		case <-t.done:
+		default:
+			close(t.done)
+		}
+	}
+	g.mu.Unlock()
+	<-t.taken
 	g.quit(scope, t)
-	return nil, true, err
 }
 
 func (g gate) join(scope app.KeyScope) *turn {
@@ -51,7 +79,7 @@ func (g gate) join(scope app.KeyScope) *turn {
 	defer g.mu.Unlock()
 	t := g.keys[scope]
 	if t == nil {
-		t = &turn{taken: make(chan struct{}, 1)}
+		t = &turn{taken: make(chan struct{}, 1), done: make(chan struct{})}
 		g.keys[scope] = t
 	}
 	t.users++

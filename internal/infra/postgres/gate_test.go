@@ -70,7 +70,7 @@ func TestGateLetsOneInAtATime(t *testing.T) {
 	for i := range keys * each {
 		all.Go(func() {
 			<-start
-			leave, _, err := g.enter(t.Context(), keyOf(strconv.Itoa(i%keys)), never())
+			at, err := g.enter(t.Context(), keyOf(strconv.Itoa(i%keys)), never())
 			if err != nil {
 				return
 			}
@@ -78,7 +78,7 @@ func TestGateLetsOneInAtATime(t *testing.T) {
 				turns.Add(1)
 			}
 			inside[i%keys].Add(-1)
-			leave()
+			at.leave(false)
 		})
 	}
 	close(start)
@@ -97,10 +97,10 @@ func TestGateKeepsScopesApart(t *testing.T) {
 	scopes := []app.KeyScope{base, base, base, base, base}
 	scopes[1].Tenant, scopes[2].Actor, scopes[3].Operation, scopes[4].Key = "T", "A", "O", "K"
 	for _, scope := range scopes {
-		leave, waited, err := g.enter(t.Context(), scope, always())
+		at, err := g.enter(t.Context(), scope, always())
 		require.NoError(t, err)
-		require.False(t, waited)
-		defer leave()
+		require.False(t, at.waited)
+		defer at.leave(false)
 	}
 }
 
@@ -108,13 +108,14 @@ func TestGateKeepsScopesApart(t *testing.T) {
 func TestGateBoundsTheWait(t *testing.T) {
 	t.Parallel()
 	g := newGate()
-	leave, _, err := g.enter(t.Context(), keyOf("k"), never())
+	at, err := g.enter(t.Context(), keyOf("k"), never())
 	require.NoError(t, err)
-	_, waited, err := g.enter(t.Context(), keyOf("k"), always())
+	late, err := g.enter(t.Context(), keyOf("k"), always())
 	require.ErrorIs(t, err, app.ErrKeyInProgress)
-	require.True(t, waited)
+	require.True(t, late.waited)
+	late.leave(false)
 	require.Equal(t, 1, g.users(keyOf("k")))
-	leave()
+	at.leave(false)
 	requireEmpty(t, g)
 }
 
@@ -123,9 +124,9 @@ func TestGateLetsInWithoutAWait(t *testing.T) {
 	t.Parallel()
 	g := newGate()
 	for range 1000 {
-		leave, _, err := g.enter(t.Context(), keyOf("k"), always())
+		at, err := g.enter(t.Context(), keyOf("k"), always())
 		require.NoError(t, err)
-		leave()
+		at.leave(false)
 	}
 	requireEmpty(t, g)
 }
@@ -135,12 +136,13 @@ func TestGateLetsInWithoutAWait(t *testing.T) {
 func TestGateForgetsWhoeverLeaves(t *testing.T) {
 	t.Parallel()
 	g := newGate()
-	leave, _, err := g.enter(t.Context(), keyOf("k"), never())
+	at, err := g.enter(t.Context(), keyOf("k"), never())
 	require.NoError(t, err)
 	ctx, gone := context.WithCancel(t.Context())
 	left := make(chan error, 1)
 	go func() {
-		_, _, err := g.enter(ctx, keyOf("k"), never())
+		at, err := g.enter(ctx, keyOf("k"), never())
+		at.leave(false)
 		left <- err
 	}()
 	awaitUsers(t, g, keyOf("k"), 2)
@@ -150,9 +152,10 @@ func TestGateForgetsWhoeverLeaves(t *testing.T) {
 
 	late, cancel := context.WithDeadline(t.Context(), always())
 	defer cancel()
-	_, _, err = g.enter(late, keyOf("k"), never())
+	gaveUp, err := g.enter(late, keyOf("k"), never())
 	require.ErrorIs(t, err, app.ErrTryAgain)
-	leave()
+	gaveUp.leave(false)
+	at.leave(false)
 	requireEmpty(t, g)
 }
 
@@ -160,12 +163,12 @@ func TestGateForgetsWhoeverLeaves(t *testing.T) {
 func TestGatePassesTheTurnOn(t *testing.T) {
 	t.Parallel()
 	g := newGate()
-	leave, _, err := g.enter(t.Context(), keyOf("k"), never())
+	at, err := g.enter(t.Context(), keyOf("k"), never())
 	require.NoError(t, err)
-	next := make(chan func(), 1)
+	next := make(chan place, 1)
 	go func() {
-		leave, _, _ := g.enter(t.Context(), keyOf("k"), never())
-		next <- leave
+		at, _ := g.enter(t.Context(), keyOf("k"), never())
+		next <- at
 	}()
 	awaitUsers(t, g, keyOf("k"), 2)
 	select {
@@ -173,8 +176,36 @@ func TestGatePassesTheTurnOn(t *testing.T) {
 		require.Fail(t, "two at once")
 	default:
 	}
-	leave()
-	receive(t, next)()
+	at.leave(false)
+	after := receive(t, next)
+	require.False(t, after.done)
+	after.leave(false)
+	requireEmpty(t, g)
+}
+
+// Ensure all that wait go on at once when a request under the key has been answered: none waits for another one.
+func TestGateOpensOnceARequestIsAnswered(t *testing.T) {
+	t.Parallel()
+	const waiting = 100
+	g := newGate()
+	at, err := g.enter(t.Context(), keyOf("k"), never())
+	require.NoError(t, err)
+	through := make(chan place, waiting)
+	for range waiting {
+		go func() {
+			at, _ := g.enter(t.Context(), keyOf("k"), never())
+			through <- at
+		}()
+	}
+	awaitUsers(t, g, keyOf("k"), waiting+1)
+	at.leave(true)
+	all := make([]place, waiting)
+	for i := range all { // none has left when the last one comes through
+		all[i] = receive(t, through)
+	}
+	for _, at := range all {
+		at.leave(true)
+	}
 	requireEmpty(t, g)
 }
 
@@ -183,9 +214,9 @@ func TestGatePassesTheTurnOn(t *testing.T) {
 func TestProbesAreNotWaitedForForever(t *testing.T) {
 	t.Parallel()
 	s := &Store{probes: make(chan struct{})} // none is free, ever
-	err := s.probe(t.Context(), 0, always(), nil)
+	err := s.bounded(t.Context(), always(), nil)
 	require.ErrorIs(t, err, app.ErrKeyInProgress)
 	late, cancel := context.WithDeadline(t.Context(), always())
 	defer cancel()
-	require.ErrorIs(t, s.probe(late, time.Minute, never(), nil), app.ErrTryAgain)
+	require.ErrorIs(t, s.bounded(late, never(), nil), app.ErrTryAgain)
 }

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -22,18 +21,17 @@ func limits(c config.Database) map[string]string {
 	}
 }
 
-// TxLimits is SQL that each transaction runs at its begin where the limits cannot belong to the session, because a
-// pooler gives every transaction another one. It is empty where they do.
-func TxLimits(c config.Database) string {
+// TxLimits is the statements that each transaction runs at its begin where the limits cannot belong to the session, because
+// a pooler gives every transaction another one. There are none where they do.
+func TxLimits(c config.Database) (statements []string) {
 	if !c.Pooled {
-		return ""
+		return nil
 	}
-	var sql strings.Builder
 	set := limits(c)
 	for _, name := range slices.Sorted(maps.Keys(set)) {
-		fmt.Fprintf(&sql, "; set local %s = %s", name, set[name])
+		statements = append(statements, fmt.Sprintf("set local %s = %s", name, set[name]))
 	}
-	return sql.String()
+	return statements
 }
 
 // shareConnections makes a connection fit for a pooler in transaction mode, where the next transaction may run in
@@ -42,14 +40,6 @@ func TxLimits(c config.Database) string {
 func shareConnections(c *pgx.ConnConfig) {
 	c.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	c.StatementCacheCapacity = 0
-}
-
-// txOptions adds the limits to a transaction of its own.
-func (s Settings) txOptions(o pgx.TxOptions) pgx.TxOptions {
-	if s.TxLimits != "" {
-		o.BeginQuery = strings.TrimSpace("begin isolation level "+string(o.IsoLevel)+" "+string(o.AccessMode)) + s.TxLimits
-	}
-	return o
 }
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

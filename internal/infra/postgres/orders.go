@@ -2,57 +2,58 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
+	"example.com/orders/internal/app"
 	"example.com/orders/internal/domain"
 )
 
-type orders struct{ tx pgx.Tx }
+type orders struct{ s *Session }
 
-func (r orders) Add(ctx context.Context, o *domain.Order) error {
+func (r orders) Add(_ context.Context, o *domain.Order) error {
 	s := o.State()
 	a := s.Address
-	batch := &pgx.Batch{}
-	batch.Queue(`
+	r.s.Write("add order", `
 		INSERT INTO orders (tenant_id, id, customer_id, status, total_amount, currency, ship_name, ship_line1,
 			ship_line2, ship_city, ship_postal_code, ship_country, created_at, updated_at, version)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 1)`,
 		s.Tenant, s.ID, s.Customer, s.Status, s.Total.Amount, s.Total.Currency, a.Name, a.Line1,
 		a.Line2, a.City, a.PostalCode, a.Country, s.CreatedAt, s.UpdatedAt)
+	skus, names := make([]string, len(s.Lines)), make([]string, len(s.Lines))
+	quantities, prices := make([]int64, len(s.Lines)), make([]int64, len(s.Lines))
 	for i, l := range s.Lines {
-		batch.Queue(`
-			INSERT INTO order_lines (tenant_id, order_id, line_no, sku, name, quantity, unit_amount)
-			VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-			s.Tenant, s.ID, i, l.SKU, l.Name, l.Quantity, l.UnitPrice.Amount)
+		skus[i], names[i], quantities[i], prices[i] = l.SKU, l.Name, l.Quantity, l.UnitPrice.Amount
 	}
-	if err := r.tx.SendBatch(ctx, batch).Close(); err != nil {
-		return fmt.Errorf("add order: %w", err)
-	}
-	o.Stored(1)
+	r.s.Write("add order lines", `
+		INSERT INTO order_lines (tenant_id, order_id, line_no, sku, name, quantity, unit_amount)
+		SELECT $1, $2, l.no - 1, l.sku, l.name, l.quantity, l.price
+		FROM unnest($3::text[], $4::text[], $5::bigint[], $6::bigint[]) WITH ORDINALITY AS l (sku, name, quantity, price, no)`,
+		s.Tenant, s.ID, skus, names, quantities, prices)
+	r.s.advance(o, 0)
 	return nil
 }
 
 func (r orders) Customer(ctx context.Context, tenant string, id domain.OrderID) (customer string, err error) {
-	err = r.tx.QueryRow(ctx, `SELECT customer_id FROM orders WHERE tenant_id = $1 AND id = $2`, tenant, id).Scan(&customer)
-	return customer, notFound("customer of order", err)
+	r.s.read("read customer of order", `SELECT customer_id FROM orders WHERE tenant_id = $1 AND id = $2`, into(&customer), tenant, id)
+	return customer, notFound(r.s.flush(ctx))
 }
 
+// ForUpdate reads the lines in the same flight: they never change.
 func (r orders) ForUpdate(ctx context.Context, tenant string, id domain.OrderID) (*domain.Order, error) {
-	rows, _ := r.tx.Query(ctx, selectOrder+` WHERE tenant_id = $1 AND id = $2 FOR UPDATE`, tenant, id)
-	s, err := pgx.CollectExactlyOneRow(rows, scanOrder)
-	if err != nil {
-		return nil, notFound("lock order", err)
+	var s domain.OrderState
+	var lines []orderLine
+	r.s.read("lock order", selectOrder+` WHERE tenant_id = $1 AND id = $2 FOR UPDATE`, one(&s, scanOrder), tenant, id)
+	r.s.read("read order lines", selectLines, all(&lines, scanLine), tenant, []domain.OrderID{id})
+	if err := r.s.flush(ctx); err != nil {
+		return nil, notFound(err)
 	}
-	if err := readLines(ctx, r.tx, tenant, []*domain.OrderState{&s}); err != nil {
-		return nil, err
-	}
+	addLines([]*domain.OrderState{&s}, lines)
 	return domain.RestoreOrder(s), nil
 }
 
 // Save stores what can change of an order: lines, total and customer never do.
-func (r orders) Save(ctx context.Context, o *domain.Order) error {
+func (r orders) Save(_ context.Context, o *domain.Order) error {
 	s := o.State()
 	a := s.Address
 	var shipment domain.Shipment
@@ -63,7 +64,7 @@ func (r orders) Save(ctx context.Context, o *domain.Order) error {
 	if s.Cancellation != nil {
 		cancellation = *s.Cancellation
 	}
-	tag, err := r.tx.Exec(ctx, `
+	r.s.writeOne(statement{name: "save order", missed: app.ErrStale}, `
 		UPDATE orders SET status = $4, ship_name = $5, ship_line1 = $6, ship_line2 = $7, ship_city = $8,
 			ship_postal_code = $9, ship_country = $10, carrier = $11, tracking_number = $12, shipped_at = $13,
 			cancellation_reason = $14, cancelled_at = $15, updated_at = $16, version = $3 + 1
@@ -72,10 +73,7 @@ func (r orders) Save(ctx context.Context, o *domain.Order) error {
 		present(s.Shipment != nil, shipment.Carrier), present(s.Shipment != nil, shipment.TrackingNumber),
 		present(s.Shipment != nil, shipment.ShippedAt), present(s.Cancellation != nil, cancellation.Reason),
 		present(s.Cancellation != nil, cancellation.CancelledAt), s.UpdatedAt)
-	if err := saved("order", tag, err); err != nil {
-		return err
-	}
-	o.Stored(s.Version + 1)
+	r.s.advance(o, s.Version)
 	return nil
 }
 
@@ -105,27 +103,29 @@ func scanOrder(row pgx.CollectableRow) (s domain.OrderState, err error) {
 	return s, err
 }
 
-// readLines adds the lines to orders of one tenant.
-func readLines(ctx context.Context, db querier, tenant string, list []*domain.OrderState) error {
+const selectLines = `
+SELECT order_id, sku, name, quantity, unit_amount FROM order_lines
+WHERE tenant_id = $1 AND order_id = ANY($2) ORDER BY order_id, line_no`
+
+type orderLine struct {
+	order domain.OrderID
+	domain.Line
+}
+
+func scanLine(row pgx.CollectableRow) (l orderLine, err error) {
+	err = row.Scan(&l.order, &l.SKU, &l.Name, &l.Quantity, &l.UnitPrice.Amount)
+	return l, err
+}
+
+// addLines adds the lines to their orders.
+func addLines(list []*domain.OrderState, lines []orderLine) {
 	byID := make(map[domain.OrderID]*domain.OrderState, len(list))
-	ids := make([]domain.OrderID, 0, len(list))
 	for _, s := range list {
 		byID[s.ID] = s
-		ids = append(ids, s.ID)
 	}
-	rows, _ := db.Query(ctx, `
-		SELECT order_id, sku, name, quantity, unit_amount FROM order_lines
-		WHERE tenant_id = $1 AND order_id = ANY($2) ORDER BY order_id, line_no`, tenant, ids)
-	var id domain.OrderID
-	var l domain.Line
-	_, err := pgx.ForEachRow(rows, []any{&id, &l.SKU, &l.Name, &l.Quantity, &l.UnitPrice.Amount}, func() error {
-		s := byID[id]
+	for _, l := range lines {
+		s := byID[l.order]
 		l.UnitPrice.Currency = s.Total.Currency
-		s.Lines = append(s.Lines, l)
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("read order lines: %w", err)
+		s.Lines = append(s.Lines, l.Line)
 	}
-	return nil
 }

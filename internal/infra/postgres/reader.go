@@ -43,40 +43,50 @@ func (r *Reader) once(ctx context.Context, fn func(conn *pgxpool.Conn) error) er
 	return fn(conn)
 }
 
-// snapshot runs several statements that see the same moment.
-func (r *Reader) snapshot(ctx context.Context, fn func(tx pgx.Tx) error) error {
-	options := r.store.settings.txOptions(pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
-	return r.read(ctx, func(conn *pgxpool.Conn) error { return pgx.BeginTxFunc(ctx, conn, options, fn) })
+// snapshot sends several queries in one flight; they see the same moment.
+func (r *Reader) snapshot(ctx context.Context, queue func(s *Session)) error {
+	return r.read(ctx, func(conn *pgxpool.Conn) error {
+		s := newSession(conn)
+		s.Write("begin", "begin isolation level repeatable read, read only")
+		for _, limit := range r.store.settings.TxLimits {
+			s.Write("begin", limit)
+		}
+		queue(s)
+		s.Write("commit", "commit")
+		err := s.flush(ctx)
+		if err != nil && conn.Conn().PgConn().TxStatus() != 'I' {
+			_, _ = conn.Exec(context.WithoutCancel(ctx), "rollback")
+		}
+		return err
+	})
 }
 
 // Order implements app.Reader.
-func (r *Reader) Order(ctx context.Context, tenant string, id domain.OrderID) (s domain.OrderState, err error) {
-	err = r.snapshot(ctx, func(tx pgx.Tx) error {
-		rows, _ := tx.Query(ctx, selectOrder+` WHERE tenant_id = $1 AND id = $2`, tenant, id)
-		if s, err = pgx.CollectExactlyOneRow(rows, scanOrder); err != nil {
-			return notFound("read order", err)
-		}
-		return readLines(ctx, tx, tenant, []*domain.OrderState{&s})
+func (r *Reader) Order(ctx context.Context, tenant string, id domain.OrderID) (domain.OrderState, error) {
+	var o domain.OrderState
+	var lines []orderLine
+	err := r.snapshot(ctx, func(s *Session) {
+		s.read("read order", selectOrder+` WHERE tenant_id = $1 AND id = $2`, one(&o, scanOrder), tenant, id)
+		s.read("read order lines", selectLines, all(&lines, scanLine), tenant, []domain.OrderID{id})
 	})
-	return s, err
+	if err != nil {
+		return domain.OrderState{}, notFound(err)
+	}
+	addLines([]*domain.OrderState{&o}, lines)
+	return o, nil
 }
 
 // Payment implements app.Reader.
 func (r *Reader) Payment(
 	ctx context.Context, tenant string, id domain.OrderID,
-) (s domain.PaymentState, customer string, err error) {
-	err = r.snapshot(ctx, func(tx pgx.Tx) error {
-		rows, _ := tx.Query(ctx, selectPayment+` WHERE tenant_id = $1 AND order_id = $2`, tenant, id)
-		if s, err = pgx.CollectExactlyOneRow(rows, scanPayment); err != nil {
-			return notFound("read payment", err)
-		}
-		if customer, err = (orders{tx}).Customer(ctx, tenant, id); err != nil {
-			return err
-		}
-		s.Refunds, err = readRefunds(ctx, tx, s)
-		return err
+) (p domain.PaymentState, customer string, err error) {
+	err = r.snapshot(ctx, func(s *Session) {
+		s.read("read payment", selectPayment+` WHERE tenant_id = $1 AND order_id = $2`, one(&p, scanPayment), tenant, id)
+		s.read("read customer of order", `SELECT customer_id FROM orders WHERE tenant_id = $1 AND id = $2`, into(&customer), tenant, id)
+		s.read("read refunds", selectRefunds, all(&p.Refunds, scanRefund), tenant, id)
 	})
-	return s, customer, err
+	inCurrency(&p)
+	return p, customer, notFound(err)
 }
 
 // Orders implements app.Reader. Ids of version 7 sort by time, so their order is the order of placing, and it is
@@ -104,7 +114,7 @@ func (r *Reader) Product(ctx context.Context, tenant, sku string) (s domain.Prod
 	err = r.read(ctx, func(conn *pgxpool.Conn) error {
 		rows, _ := conn.Query(ctx, selectProduct+` WHERE tenant_id = $1 AND sku = $2`, tenant, sku)
 		s, err = pgx.CollectExactlyOneRow(rows, scanProduct)
-		return notFound("read product", err)
+		return notFound(err)
 	})
 	return s, err
 }
@@ -126,7 +136,7 @@ func (r *Reader) Stock(ctx context.Context, tenant, sku string) (s domain.StockS
 	err = r.read(ctx, func(conn *pgxpool.Conn) error {
 		rows, _ := conn.Query(ctx, selectStock+` WHERE tenant_id = $1 AND sku = $2`, tenant, sku)
 		s, err = pgx.CollectExactlyOneRow(rows, scanStock)
-		return notFound("read stock", err)
+		return notFound(err)
 	})
 	return s, err
 }

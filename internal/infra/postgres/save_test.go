@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/trace/noop"
 
@@ -43,7 +42,7 @@ func newSaving(t *testing.T) saving {
 	pool := pgtest.Pool(t, pgtest.Database(t, pgtest.Migrator("orders", migrations.UpDB)))
 	settings := Settings{LockTimeout: time.Minute, AcquireTimeout: time.Minute, KeyWait: time.Minute}
 	seen := &retries{}
-	s := saving{NewStore(pool, func(pgx.Tx) app.Outbox { return nil }, settings, seen, noop.NewTracerProvider()), t, seen, uuid.Must(uuid.NewV7())}
+	s := saving{NewStore(pool, func(*Session) app.Outbox { return nil }, settings, seen, noop.NewTracerProvider()), t, seen, uuid.Must(uuid.NewV7())}
 	s.in(s.add)
 	return s
 }
@@ -51,7 +50,7 @@ func newSaving(t *testing.T) saving {
 // in runs one transaction, once.
 func (s saving) in(fn func(ctx context.Context, tx app.Tx) error) {
 	s.t.Helper()
-	require.NoError(s.t, s.once(s.t.Context(), fn))
+	require.NoError(s.t, s.once(s.t.Context(), func(*Tx) {}, fn))
 }
 
 func (s saving) add(ctx context.Context, tx app.Tx) error {
@@ -165,7 +164,7 @@ func TestEverySaveComparesTheVersion(t *testing.T) {
 		require.Equal(t, first.state(), stored, a.name)
 
 		second.change(2)
-		err := s.once(t.Context(), second.save)
+		err := s.once(t.Context(), func(*Tx) {}, second.save)
 		require.ErrorIs(t, err, app.ErrStale, a.name)
 		require.EqualValues(t, 1, second.version(), a.name)
 		require.Equal(t, stored, s.read(a).state(), "%s: a stale save changed something", a.name)
@@ -182,7 +181,7 @@ func TestSavesInOneTransactionAreCompared(t *testing.T) {
 	t.Parallel()
 	s := newSaving(t)
 	for _, a := range s.aggregates() {
-		err := s.once(t.Context(), func(ctx context.Context, tx app.Tx) error {
+		err := s.once(t.Context(), func(*Tx) {}, func(ctx context.Context, tx app.Tx) error {
 			first, err := a.load(ctx, tx)
 			require.NoError(t, err)
 			second, err := a.load(ctx, tx)
@@ -209,7 +208,7 @@ func TestOneStaleStockFailsAll(t *testing.T) {
 		}
 		return tx.Stock().Add(ctx, domain.NewStock(savedTenant, "MUG-001", at))
 	})
-	err := s.once(t.Context(), func(ctx context.Context, tx app.Tx) error {
+	err := s.once(t.Context(), func(*Tx) {}, func(ctx context.Context, tx app.Tx) error {
 		all, err := tx.Stock().ForUpdate(ctx, savedTenant, []string{"MUG-001", savedSKU})
 		require.NoError(t, err)
 		require.NoError(t, all["MUG-001"].Adjust(5, time.Now()))
@@ -272,7 +271,7 @@ func TestLoadsForAChangeLockTheRow(t *testing.T) {
 			go func() {
 				close(loadedFirst)
 				version := int64(0)
-				_ = s.once(ctx, func(ctx context.Context, tx app.Tx) error {
+				_ = s.once(ctx, func(*Tx) {}, func(ctx context.Context, tx app.Tx) error {
 					l, err := a.load(ctx, tx)
 					version = l.version()
 					return err

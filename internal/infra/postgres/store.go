@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -29,7 +30,7 @@ type Settings struct {
 	KeyWait        time.Duration // how long a duplicate waits for the request that has its key
 	LockTimeout    time.Duration // how long a statement waits for a row
 	AcquireTimeout time.Duration // how long a request waits for a connection
-	TxLimits       string        // see TxLimits
+	TxLimits       []string      // see TxLimits
 }
 
 // Observer is told of what the store had to wait for or do again. outcome is turn or timeout.
@@ -42,7 +43,7 @@ type Observer interface {
 // first, and every save compares the version, so a transaction that had to wait sees what it waited for.
 type Store struct {
 	pool     *pgxpool.Pool
-	outbox   func(pgx.Tx) app.Outbox
+	outbox   func(*Session) app.Outbox
 	enqueued func()
 	settings Settings
 	observer Observer
@@ -53,7 +54,7 @@ type Store struct {
 
 // NewStore makes a Store on the pool; outbox binds the job queue to a transaction.
 func NewStore(
-	pool *pgxpool.Pool, outbox func(pgx.Tx) app.Outbox, settings Settings, o Observer, traces trace.TracerProvider,
+	pool *pgxpool.Pool, outbox func(*Session) app.Outbox, settings Settings, o Observer, traces trace.TracerProvider,
 ) *Store {
 	return &Store{
 		pool: pool, outbox: outbox, enqueued: func() {}, settings: settings, observer: o, tracer: traces.Tracer("orders/postgres"), gate: newGate(),
@@ -67,8 +68,12 @@ func (s *Store) AfterEnqueue(call func()) { s.enqueued = call }
 
 // InTx implements app.Store.
 func (s *Store) InTx(ctx context.Context, fn func(context.Context, app.Tx) error) error {
+	return s.inTx(ctx, func(*Tx) {}, fn)
+}
+
+func (s *Store) inTx(ctx context.Context, first func(*Tx), fn func(context.Context, app.Tx) error) error {
 	for try := 1; ; try++ {
-		err := s.once(ctx, fn)
+		err := s.once(ctx, first, fn)
 		reason := retryReason(err)
 		if reason == "" {
 			return classify(err)
@@ -83,27 +88,27 @@ func (s *Store) InTx(ctx context.Context, fn func(context.Context, app.Tx) error
 	}
 }
 
-// once runs one transaction.
-func (s *Store) once(ctx context.Context, fn func(context.Context, app.Tx) error) error {
+// once runs one transaction. first collects what its first flight carries beside BEGIN and the clock.
+func (s *Store) once(ctx context.Context, first func(*Tx), fn func(context.Context, app.Tx) error) error {
 	ctx, span := s.tracer.Start(ctx, "transaction")
 	defer span.End()
-	tx, release, err := s.begin(ctx)
+	tx, err := s.begin(ctx, first)
 	if err != nil {
 		return err
 	}
-	defer release()
-	work := &Tx{tx: tx, store: s}
-	if err := tx.QueryRow(ctx, `SELECT now()`).Scan(&work.now); err != nil {
-		return fmt.Errorf("read the clock: %w", err)
+	defer s.end(ctx, tx)
+	err = fn(ctx, tx)
+	if err == nil {
+		err = tx.commit(ctx)
 	}
-	if err := fn(ctx, work); err != nil {
+	if err != nil {
+		for _, undo := range slices.Backward(tx.undo) {
+			undo()
+		}
 		s.forgetPlans(err)
 		return err
 	}
-	if err := commit(ctx, tx); err != nil {
-		return err
-	}
-	if work.enqueues {
+	if tx.enqueues {
 		s.enqueued()
 	}
 	return nil
@@ -117,46 +122,64 @@ func (s *Store) forgetPlans(err error) {
 	}
 }
 
-// begin takes a connection and starts a transaction on it. release undoes both and does nothing after a COMMIT but
-// give the connection back.
-func (s *Store) begin(ctx context.Context) (tx pgx.Tx, release func(), err error) {
+// begin takes a connection and starts a transaction on it.
+func (s *Store) begin(ctx context.Context, first func(*Tx)) (*Tx, error) {
 	acquire, cancel := context.WithTimeout(ctx, s.settings.AcquireTimeout)
 	defer cancel()
 	conn, err := s.pool.Acquire(acquire)
 	if err != nil {
-		return nil, nil, fmt.Errorf("acquire connection: %w", unavailable(ctx, err))
+		return nil, fmt.Errorf("acquire connection: %w", unavailable(ctx, err))
 	}
-	tx, err = conn.BeginTx(ctx, s.settings.txOptions(pgx.TxOptions{IsoLevel: pgx.ReadCommitted}))
-	if err != nil {
-		conn.Release()
-		return nil, nil, fmt.Errorf("begin: %w", err)
+	tx := &Tx{Session: newSession(conn), store: s}
+	tx.Write("begin", "begin isolation level read committed")
+	for _, limit := range s.settings.TxLimits {
+		tx.Write("begin", limit)
 	}
-	return tx, func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), CommitTimeout)
-		defer cancel()
-		_ = tx.Rollback(ctx) // after a commit there is nothing to roll back; a broken connection rolls back by itself
-		conn.Release()
-	}, nil
+	tx.read("read the clock", "SELECT now()", into(&tx.now))
+	first(tx)
+	if err := tx.flush(ctx); err != nil {
+		s.end(ctx, tx)
+		s.forgetPlans(err)
+		return nil, err
+	}
+	return tx, nil
 }
 
-// commit commits even when the caller has gone, since a COMMIT that is cut short leaves nobody knowing. A definite
-// refusal by the server comes back as it is; when the answer is lost, so is the outcome.
-func commit(ctx context.Context, tx pgx.Tx) error {
+// end gives the connection back. It rolls back what was not committed; a broken connection rolls back by itself.
+func (*Store) end(ctx context.Context, tx *Tx) {
+	defer tx.conn.Release()
+	if tx.conn.Conn().PgConn().TxStatus() == 'I' {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), CommitTimeout)
 	defer cancel()
-	err := tx.Commit(ctx)
+	_, _ = tx.conn.Exec(ctx, "rollback")
+}
+
+// commit sends the writes that are left, and COMMIT behind them. It is not sent for a caller that has gone; once it was
+// sent it goes on even when the caller goes, since a COMMIT that is cut short leaves its outcome unknown. A definite refusal
+// by the server comes back as it is; when the answer is lost, so is the outcome.
+func (t *Tx) commit(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("before commit: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), CommitTimeout)
+	defer cancel()
+	t.Write("commit", "commit")
+	err := t.flush(ctx)
 	var refused *pgconn.PgError
 	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &refused) && refused.SeverityUnlocalized == "ERROR",
-		errors.Is(err, pgx.ErrTxCommitRollback),
+	case err == nil, definite(err),
+		errors.As(err, &refused) && refused.SeverityUnlocalized == "ERROR",
 		pgconn.SafeToRetry(err): // nothing was sent
-		return fmt.Errorf("commit: %w", err)
+		return err
 	default:
-		return fmt.Errorf("%w: commit: %w", app.ErrOutcomeUnknown, err)
+		return fmt.Errorf("%w: %w", app.ErrOutcomeUnknown, err)
 	}
 }
+
+// definite tells whether an error stands for a refusal of PostgreSQL.
+func definite(err error) bool { return errors.Is(err, app.ErrStale) || errors.Is(err, errKeyBusy) }
 
 // pause waits for d, or less when ctx ends: try again, where a deadline ended it.
 func pause(ctx context.Context, d time.Duration) error {
@@ -175,41 +198,43 @@ func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
 
 // Tx is one transaction of a Store.
 type Tx struct {
-	tx       pgx.Tx
+	*Session
+
 	store    *Store
 	now      time.Time
 	enqueues bool
+	key      *keyLookup // of a keyed transaction
 }
 
 // Now implements app.Tx.
 func (t *Tx) Now() time.Time { return t.now.UTC() }
 
 // PgxTx is the transaction beneath one that a Store has begun, for completing a job in it.
-func PgxTx(tx app.Tx) pgx.Tx { return tx.(*Tx).tx } //nolint:forcetypeassert // there is no other
+func PgxTx(tx app.Tx) pgx.Tx { return immediate{tx.(*Tx).Session} } //nolint:forcetypeassert // there is no other
 
 // Orders implements app.Tx.
-func (t *Tx) Orders() app.Orders { return orders{t.tx} }
+func (t *Tx) Orders() app.Orders { return orders{t.Session} }
 
 // Payments implements app.Tx.
-func (t *Tx) Payments() app.Payments { return payments{t.tx} }
+func (t *Tx) Payments() app.Payments { return payments{t.Session} }
 
 // Products implements app.Tx.
-func (t *Tx) Products() app.Products { return products{t.tx} }
+func (t *Tx) Products() app.Products { return products{t.Session} }
 
 // Stock implements app.Tx.
-func (t *Tx) Stock() app.StockRepository { return stock{t.tx} }
+func (t *Tx) Stock() app.StockRepository { return stock{t.Session} }
 
 // Inbox implements app.Tx.
-func (t *Tx) Inbox() app.Inbox { return inbox{t.tx} }
+func (t *Tx) Inbox() app.Inbox { return inbox{immediate{t.Session}} }
 
 // Unmatched implements app.Tx.
-func (t *Tx) Unmatched() app.UnmatchedCharges { return unmatchedCharges{t.tx} }
+func (t *Tx) Unmatched() app.UnmatchedCharges { return unmatchedCharges{immediate{t.Session}} }
 
 // Watermarks implements app.Tx.
-func (t *Tx) Watermarks() app.Watermarks { return watermarks{t.tx} }
+func (t *Tx) Watermarks() app.Watermarks { return watermarks{immediate{t.Session}} }
 
 // Outbox implements app.Tx.
 func (t *Tx) Outbox() app.Outbox {
 	t.enqueues = true
-	return t.store.outbox(t.tx)
+	return t.store.outbox(t.Session)
 }
