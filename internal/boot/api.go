@@ -102,7 +102,7 @@ func newServer(handler http.Handler, limit time.Duration) *http.Server {
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       15 * time.Second,
 		// After the deadline there is still time for a COMMIT that has begun, and for the answer.
-		WriteTimeout:   limit + postgres.CommitTimeout + 5*time.Second,
+		WriteTimeout:   limit + lockTimeout + postgres.CommitTimeout + 5*time.Second,
 		IdleTimeout:    2 * time.Minute,
 		MaxHeaderBytes: 32 << 10,
 	}

@@ -24,12 +24,15 @@ var errKeyBusy = errors.New("another transaction works under the key")
 
 // InKeyedTx implements app.Store: first the turn within this process, then the turn among all processes. A duplicate waits
 // for both without a connection.
-func (s *Store) InKeyedTx(ctx context.Context, scope app.KeyScope, fn func(context.Context, app.Tx) error) error {
+func (s *Store) InKeyedTx(
+	ctx context.Context, scope app.KeyScope, fn func(context.Context, app.Tx) error,
+) (err error) {
 	start := time.Now()
 	deadline := start.Add(s.settings.KeyWait)
 	run := func() error { return s.inTx(ctx, func(t *Tx) { t.lookUp(scope) }, fn) }
 	place, err := s.gate.enter(ctx, scope, deadline)
-	waited := place.waited
+	waited, returned := place.waited, false
+	defer func() { place.leave(returned && err == nil) }() // a panic in fn must not keep the turn
 	switch {
 	case err != nil:
 	case place.done:
@@ -46,10 +49,10 @@ func (s *Store) InKeyedTx(ctx context.Context, scope app.KeyScope, fn func(conte
 			}
 		}
 	}
-	place.leave(err == nil)
 	if waited {
 		s.observeWait(ctx, err, time.Since(start))
 	}
+	returned = true
 	return err
 }
 

@@ -163,7 +163,8 @@ func (t *Tx) commit(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("before commit: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), CommitTimeout)
+	// The writes that go with it may still wait for a lock, which PostgreSQL itself ends.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.store.settings.LockTimeout+CommitTimeout)
 	defer cancel()
 	t.Write("commit", "commit")
 	err := t.flush(ctx)
