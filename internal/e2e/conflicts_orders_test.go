@@ -113,7 +113,7 @@ func TestTwentyCallersWithOneVersionOfAnOrder(t *testing.T) {
 // payment is read under its lock.
 func TestShipmentWaitsForThePayment(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	s := openShopWithoutEvents(t)
 	s.faults(fault("charge", "hold", 0))
 	order := s.place("pm_card_visa")
 	tag := s.order(order).Header.Get("ETag")
