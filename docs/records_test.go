@@ -34,11 +34,8 @@ type useCase struct {
 	CallerVersion string `yaml:"caller_version"`
 	Conflicts     []conflict
 	Contention    struct{ Races []race }
-	Effects       []struct {
-		Job         string
-		ProviderKey string `yaml:"provider_key"`
-	}
-	Outcomes []outcome
+	Effects       []effect
+	Outcomes      []outcome
 }
 
 type storedAnswer struct {
@@ -54,6 +51,12 @@ type conflict struct {
 }
 
 type race struct{ With, Test string }
+
+type effect struct {
+	DurableBy   string `yaml:"durable_by"`
+	Job         string
+	ProviderKey string `yaml:"provider_key"`
+}
 
 type outcome struct {
 	Status int

@@ -277,23 +277,3 @@ func TestConflictsAreForcedByTests(t *testing.T) {
 		t.Errorf("there is no %s: %s", test, strings.Join(slices.Sorted(slices.Values(missing[test])), ", "))
 	}
 }
-
-// Ensure every external effect names a job that has a record, and a provider key that the gateway sends.
-//
-// Standard: litespec/ext/concurrency#route-required-external-effects-durably
-func TestExternalEffectsAreDurable(t *testing.T) {
-	t.Parallel()
-	all := useCases(t)
-	var sent []string
-	for _, file := range goFiles(t, "internal/infra/stripegateway", isCode) {
-		sent = append(sent, literals(file)...)
-	}
-	for name, u := range all {
-		for _, e := range u.Effects {
-			require.Equal(t, "job", all[e.Job].Kind, "%s: the job of its effect", name)
-			prefix, _, _ := strings.Cut(e.ProviderKey, "<")
-			require.Contains(t, sent, prefix, "%s: the provider key in the gateway", name)
-			require.Equal(t, all[e.Job].Effects[0].ProviderKey, e.ProviderKey, "%s: the provider key of %s", name, e.Job)
-		}
-	}
-}

@@ -41,11 +41,10 @@ func (e OrderStatus) Valid() bool {
 
 // Defines values for PaymentStatus.
 const (
-	PaymentStatusCanceled   PaymentStatus = "canceled"
-	PaymentStatusFailed     PaymentStatus = "failed"
-	PaymentStatusPending    PaymentStatus = "pending"
-	PaymentStatusSucceeded  PaymentStatus = "succeeded"
-	PaymentStatusUnresolved PaymentStatus = "unresolved"
+	PaymentStatusCanceled  PaymentStatus = "canceled"
+	PaymentStatusFailed    PaymentStatus = "failed"
+	PaymentStatusPending   PaymentStatus = "pending"
+	PaymentStatusSucceeded PaymentStatus = "succeeded"
 )
 
 // Valid indicates whether the value is a known member of the PaymentStatus enum.
@@ -58,8 +57,6 @@ func (e PaymentStatus) Valid() bool {
 	case PaymentStatusPending:
 		return true
 	case PaymentStatusSucceeded:
-		return true
-	case PaymentStatusUnresolved:
 		return true
 	default:
 		return false
@@ -437,8 +434,8 @@ type Payment struct {
 	// Refunds Oldest first.
 	Refunds []Refund `json:"refunds"`
 
-	// Status `pending`: no known outcome yet. `succeeded`: charged. `failed`: declined. `unresolved`: the outcome is being found
-	// out. `canceled`: never charged, because the order was cancelled first.
+	// Status `pending`: the payment provider has not decided yet. `succeeded`: charged. `failed`: declined, or refused for too
+	// long. `canceled`: never charged, because the order was cancelled first.
 	Status PaymentStatus `json:"status"`
 
 	// UpdatedAt RFC 3339, in UTC.
@@ -447,8 +444,8 @@ type Payment struct {
 	UpdatedAt Timestamp `json:"updated_at"`
 }
 
-// PaymentStatus `pending`: no known outcome yet. `succeeded`: charged. `failed`: declined. `unresolved`: the outcome is being found
-// out. `canceled`: never charged, because the order was cancelled first.
+// PaymentStatus `pending`: the payment provider has not decided yet. `succeeded`: charged. `failed`: declined, or refused for too
+// long. `canceled`: never charged, because the order was cancelled first.
 type PaymentStatus string
 
 // PlaceOrderRequest What to buy and where it goes. The prices are the catalogue's.
@@ -1009,8 +1006,8 @@ type ClientInterface interface {
 
 	// GetPayment Read an order's payment
 	//
-	// How the charge and each refund stand. `pending` ends by itself; `unresolved` means that the provider's answer was
-	// lost for good and the service is finding out. `refunded` counts pending and succeeded refunds.
+	// How the charge and each refund stand. `pending` ends by itself, once the provider has decided. `refunded` counts
+	// pending and succeeded refunds; a refund that fails later no longer counts.
 	//
 	// Corresponds with GET /v1/orders/{order_id}/payment (the `GetPayment` operationId).
 	GetPayment(ctx context.Context, orderID OrderID, params *GetPaymentParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -1299,8 +1296,8 @@ func (c *Client) CancelOrder(ctx context.Context, orderID OrderID, params *Cance
 
 // GetPayment Read an order's payment
 //
-// How the charge and each refund stand. `pending` ends by itself; `unresolved` means that the provider's answer was
-// lost for good and the service is finding out. `refunded` counts pending and succeeded refunds.
+// How the charge and each refund stand. `pending` ends by itself, once the provider has decided. `refunded` counts
+// pending and succeeded refunds; a refund that fails later no longer counts.
 //
 // Corresponds with GET /v1/orders/{order_id}/payment (the `GetPayment` operationId).
 func (c *Client) GetPayment(ctx context.Context, orderID OrderID, params *GetPaymentParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2647,8 +2644,8 @@ type ClientWithResponsesInterface interface {
 
 	// GetPaymentWithResponse Read an order's payment
 	//
-	// How the charge and each refund stand. `pending` ends by itself; `unresolved` means that the provider's answer was
-	// lost for good and the service is finding out. `refunded` counts pending and succeeded refunds.
+	// How the charge and each refund stand. `pending` ends by itself, once the provider has decided. `refunded` counts
+	// pending and succeeded refunds; a refund that fails later no longer counts.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -4169,8 +4166,8 @@ func (c *ClientWithResponses) CancelOrderWithResponse(ctx context.Context, order
 
 // GetPaymentWithResponse Read an order's payment
 //
-// How the charge and each refund stand. `pending` ends by itself; `unresolved` means that the provider's answer was
-// lost for good and the service is finding out. `refunded` counts pending and succeeded refunds.
+// How the charge and each refund stand. `pending` ends by itself, once the provider has decided. `refunded` counts
+// pending and succeeded refunds; a refund that fails later no longer counts.
 //
 // Returns a wrapper object for the known response body format(s).
 //
