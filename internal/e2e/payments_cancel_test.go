@@ -83,7 +83,7 @@ func TestPaymentIntentAgainstCancellation(t *testing.T) {
 func TestPaymentSuccessAgainstCancellation(t *testing.T) {
 	t.Parallel()
 	bothOrders(t, func(t *testing.T, at schedule) {
-		s := openShop(t)
+		s := openQuietShop(t)
 		s.faults(fault("charge", sandbox.FaultHold, 0))
 		order := s.place("pm_card_visa")
 		s.StartWorker(t)
@@ -102,7 +102,7 @@ func TestPaymentSuccessAgainstCancellation(t *testing.T) {
 func TestPaymentDeclineAgainstCancellation(t *testing.T) {
 	t.Parallel()
 	bothOrders(t, func(t *testing.T, at schedule) {
-		s := openShop(t)
+		s := openQuietShop(t)
 		s.faults(fault("charge", sandbox.FaultHold, 0))
 		order := s.place("pm_card_chargeDeclined")
 		s.StartWorker(t)

@@ -84,7 +84,7 @@ func TestPaymentSurvivesAWorkerKilledAtAnyPoint(t *testing.T) {
 	for _, c := range chargeCrashPoints() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			s := openShop(t)
+			s := openQuietShop(t)
 			s.faults(c.faults...)
 			order := s.place("pm_card_visa")
 			first := s.process()
@@ -153,7 +153,7 @@ func TestPaymentIsTakenOverWithoutHelp(t *testing.T) {
 // same commit, so no moment exists in which another worker would find the job of a settled payment.
 func TestPaymentIsNotAskedForAgainAfterACrashPastTheCommit(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	s := openQuietShop(t)
 	s.faults(fault("charge", sandbox.FaultHold, 1))
 	order := s.place("pm_card_visa")
 	first := s.process()

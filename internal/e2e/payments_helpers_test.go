@@ -38,6 +38,15 @@ func openShop(t *testing.T, env ...string) shop {
 	return shop{Service: s, t: t, alice: s.As(t, "alice")}
 }
 
+// openQuietShop is openShop without provider events, for tests that line up the sessions of the service one by one: the job
+// of an event would be one more.
+func openQuietShop(t *testing.T, env ...string) shop {
+	t.Helper()
+	s := openShop(t, env...)
+	s.Sandbox.SetEventsURL("")
+	return s
+}
+
 // place places an order of shopTotal that is paid with the method.
 func (s shop) place(method string) string {
 	s.t.Helper()

@@ -62,7 +62,7 @@ func TestReconcileRefundsWhatLostItsJob(t *testing.T) {
 // and forgotten the key does not make it again.
 func TestReconcileLooksALateRefundUp(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, rarely("RECONCILE_AGE", "0s")...)
+	s := openQuietShop(t, rarely("RECONCILE_AGE", "0s")...)
 	s.StartWorker(t)
 	order := s.placePaid("pm_card_visa")
 	s.faults(fault("refund", sandbox.FaultError500, 0))
