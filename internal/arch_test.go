@@ -62,8 +62,8 @@ var layers = []layer{
 
 // development is what stands in for the surroundings of the service, or tests it. Production packages never import it.
 var development = []string{
-	"cmd/dev", "cmd/sandbox", "internal/embeddedpg", "internal/lossy", "internal/pgtest", "internal/sandbox",
-	"internal/testkit",
+	"cmd/bench", "cmd/dev", "cmd/sandbox", "internal/embeddedpg", "internal/lossy", "internal/pgtest",
+	"internal/sandbox", "internal/testkit",
 }
 
 // Ensure that each layer imports only what it may, and production never what is for development.
