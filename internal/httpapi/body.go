@@ -9,7 +9,6 @@ import (
 	"mime"
 	"net/http"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/go-json-experiment/json/jsontext"
@@ -142,9 +141,4 @@ func broken(keyword string) (code, message string) {
 	default:
 		return "pattern", "does not have the form that the contract asks for"
 	}
-}
-
-// isText tells whether s is UTF-8 without control characters.
-func isText(s string) bool {
-	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r == 0x7f })
 }
