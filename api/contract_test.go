@@ -99,7 +99,7 @@ func TestOperationsAreDescribed(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	eachOperation(t, func(t *testing.T, o operation) {
-		if !regexp.MustCompile(`^[a-z]+(-[a-z]+)+$`).MatchString(o.OperationID) || seen[o.OperationID] {
+		if !regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`).MatchString(o.OperationID) || seen[o.OperationID] {
 			t.Errorf("operationId %q is not kebab-case, or not the only one", o.OperationID)
 		}
 		seen[o.OperationID] = true

@@ -31,10 +31,14 @@ type useCase struct {
 		} `yaml:"concurrent_duplicate"`
 		Stored []storedAnswer
 	}
-	CallerVersion string `yaml:"caller_version"`
+	CallerVersion string   `yaml:"caller_version"`
+	Changes       []string // the aggregates that it saves
 	Conflicts     []conflict
-	Contention    struct{ Races []race }
-	Effects       []struct {
+	Contention    struct {
+		Races []race
+		Rows  []sharedRow
+	}
+	Effects []struct {
 		Job         string
 		ProviderKey string `yaml:"provider_key"`
 	}
@@ -54,6 +58,13 @@ type conflict struct {
 }
 
 type race struct{ With, Test string }
+
+// sharedRow is the writers that meet at a row of an aggregate and nowhere else.
+type sharedRow struct {
+	Of   string
+	With []string
+	Test string
+}
 
 type outcome struct {
 	Status int

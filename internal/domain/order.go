@@ -32,8 +32,8 @@ const (
 // OrderID names an order within its tenant.
 type OrderID = uuid.UUID
 
-// Order is what a customer bought and where it goes. The payment is an aggregate of its own, so that the provider's
-// answer and refunds never make a customer's version of the order stale.
+// Order is what a customer bought and where it goes. The payment is an aggregate of its own: a charge that succeeds and its
+// refunds leave a customer's version of the order as it is. A declined charge cancels the order, and so makes it stale.
 type Order struct{ s OrderState }
 
 // OrderState is an order's fields, for storing and showing it.

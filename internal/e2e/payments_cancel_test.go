@@ -181,8 +181,8 @@ func TestPaymentUnresolvedIsRefundedWhenFoundAfterCancellation(t *testing.T) {
 	require.Equal(t, 1, s.charged(order))
 }
 
-// Ensure what happens to the money never makes a customer's version of the order stale: the payment is a resource of its
-// own, with a version of its own.
+// Ensure a charge that succeeds and a refund leave a customer's version of the order as it is: the payment is a resource of its
+// own, with a version of its own. A decline does not, see TestAddressChangeAgainstDecline.
 func TestPaymentChangesLeaveTheVersionOfTheOrder(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)

@@ -5348,9 +5348,9 @@ var swaggerSpec = []string{
 	"K2M3j5j6P0wAZn593F0PeFue5Tz16JbG3vgtTsraGUVplkTjiTLYpJF6mJT+P1h6/l516T8QtCMiOaLD",
 	"ZUTjGDkT0Yzpj4Tm+CVnf3/WAHKmh1IeTOY+jC25s7Kq0gsUekRGkoQiSEEd1xtRPxAClHQzg8M/AJ9a",
 	"dePHIqBxVtD/9WBKb5nexINvmgUo/XLHlBZIQjPR2riFRXiUBLySPvgS9f9jEpfTpqVpu+r2bKJF/Vin",
-	"grMFeDpNFkSTnCuZZeVH0kXBx4UpYRqgS3Rq+584MF6mn0U+kqzwojoWLG2Yi+QWW+/kuInmWSeds/o0",
-	"Egd7tw5FOp4YjG7oAi/mZJoGE+dd1qKsvuhtUQF7ZlC3tUFmFDBwTddqYVIQw/AN5ehQimTIQh9yi23L",
-	"hnwYuJXvr+//KwAA//8=",
+	"grMFeDpNFoTWDSANVspRGru4CLYIEfMJHYQbsMCtm+opKBNBDJ2/zdM4JAcVxxldVoxRHR+WO8xFcovt",
+	"eCrPOime1aeRYNjPdSjS8cTgdkNneDEn0zSYOO+yVmb1RW+LStkzg8StjTSjlIG7ulYzk4IYIRAJaMhE",
+	"h1IkQxb6kG9s2zjkw8DtfX99/18BAAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
