@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
@@ -59,7 +60,9 @@ type checked struct {
 
 // RoundTrip implements http.RoundTripper. An answer that was cut short is passed on as it is.
 func (c checked) RoundTrip(r *http.Request) (*http.Response, error) {
+	began := time.Now()
 	response, err := c.next.RoundTrip(r)
+	noteExchange(c.t.Name(), r, began)
 	if err != nil {
 		return nil, err
 	}
