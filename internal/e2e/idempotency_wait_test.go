@@ -176,7 +176,7 @@ func TestIdempotencyALockedTableIsNotAKeyInProgress(t *testing.T) {
 	t.Parallel()
 	s := startPatient(t, "DB_LOCK_TIMEOUT", "50ms", "DB_MAX_CONNS", "1")
 	alice := s.As(t, "alice")
-	requirePlaced(t, place(alice, "before", tea())) // so that the connection has prepared its statements
+	requirePlaced(t, place(alice, "before", tea()))              // so that the connection has prepared its statements
 	for _, mode := range []string{"ACCESS EXCLUSIVE", "SHARE"} { // of an ALTER TABLE, and of a CREATE INDEX
 		held := s.Begin(t).Exec(`LOCK TABLE idempotency_keys IN ` + mode + ` MODE`)
 		requireTryAgain(t, place(alice, "k", tea()))
