@@ -1,6 +1,9 @@
 package config
 
-import "time"
+import (
+	"net/netip"
+	"time"
+)
 
 // Database says how to reach PostgreSQL and how long to wait for what.
 type Database struct {
@@ -24,6 +27,7 @@ type API struct {
 	AuthAudience    string
 	AuthJWKSURL     string
 	TenantRequired  bool // a token without tenant is refused
+	TracePeers      []netip.Prefix // the networks whose trace context is taken over
 	KeyRetention    time.Duration
 	KeyWait         time.Duration
 	RequestTimeout  time.Duration
@@ -65,6 +69,7 @@ func LoadAPI(lookup Lookup) (API, error) {
 		AuthAudience:    r.required("AUTH_AUDIENCE"),
 		AuthJWKSURL:     r.webURL("AUTH_JWKS_URL", false),
 		TenantRequired:  r.choice("AUTH_TENANT_REQUIRED", "false", "true") == "true",
+		TracePeers:      r.networks("TRACE_TRUSTED_PEERS"),
 		KeyWait:         r.duration("IDEMPOTENCY_KEY_WAIT", 10*time.Second, 0, time.Minute),
 		RequestTimeout:  r.duration("REQUEST_TIMEOUT", 30*time.Second, time.Second, 5*time.Minute),
 		ShutdownTimeout: r.duration("SHUTDOWN_TIMEOUT", 20*time.Second, time.Second, 10*time.Minute),
