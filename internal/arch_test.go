@@ -42,7 +42,7 @@ var layers = []layer{
 	},
 	{
 		of:      []string{"internal/httpapi"},
-		project: []string{"internal/app", "internal/domain", "internal/httpapi/openapi"},
+		project: []string{"api", "internal/app", "internal/domain", "internal/httpapi/openapi"},
 		never:   []string{"database", "os", "testing"},
 	},
 	{

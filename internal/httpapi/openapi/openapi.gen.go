@@ -5,20 +5,14 @@ package openapi
 
 import (
 	"bytes"
-	"compress/flate"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"path"
-	"strings"
 	"time"
 
-	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/go-chi/chi/v5"
 	"github.com/oapi-codegen/runtime"
 	openapi_types "github.com/oapi-codegen/runtime/types"
@@ -94,11 +88,13 @@ const (
 	ProblemCodeOrderNotShippable        ProblemCode = "order_not_shippable"
 	ProblemCodeOutcomeUnknown           ProblemCode = "outcome_unknown"
 	ProblemCodePaymentNotSettled        ProblemCode = "payment_not_settled"
+	ProblemCodePreconditionFailed       ProblemCode = "precondition_failed"
 	ProblemCodePreconditionRequired     ProblemCode = "precondition_required"
 	ProblemCodeProductExists            ProblemCode = "product_exists"
 	ProblemCodeProductNotFound          ProblemCode = "product_not_found"
 	ProblemCodeProductUnavailable       ProblemCode = "product_unavailable"
 	ProblemCodeRefundExceedsCharge      ProblemCode = "refund_exceeds_charge"
+	ProblemCodeRequestTimeout           ProblemCode = "request_timeout"
 	ProblemCodeRouteNotFound            ProblemCode = "route_not_found"
 	ProblemCodeTryAgain                 ProblemCode = "try_again"
 	ProblemCodeUnauthenticated          ProblemCode = "unauthenticated"
@@ -150,6 +146,8 @@ func (e ProblemCode) Valid() bool {
 		return true
 	case ProblemCodePaymentNotSettled:
 		return true
+	case ProblemCodePreconditionFailed:
+		return true
 	case ProblemCodePreconditionRequired:
 		return true
 	case ProblemCodeProductExists:
@@ -159,6 +157,8 @@ func (e ProblemCode) Valid() bool {
 	case ProblemCodeProductUnavailable:
 		return true
 	case ProblemCodeRefundExceedsCharge:
+		return true
+	case ProblemCodeRequestTimeout:
 		return true
 	case ProblemCodeRouteNotFound:
 		return true
@@ -220,7 +220,8 @@ func (e RefundStatus) Valid() bool {
 type Address struct {
 	City string `json:"city"`
 
-	// Country An ISO 3166-1 alpha-2 code.
+	// Country An assigned ISO 3166-1 alpha-2 code. Any other code of this form is `validation_failed`: `ZZ`, a reserved code
+	// such as `EU`, and one for private use such as `XK`.
 	Country string `json:"country"`
 	Line1   string `json:"line1"`
 
@@ -232,7 +233,7 @@ type Address struct {
 
 // AdjustStockRequest defines model for AdjustStockRequest.
 type AdjustStockRequest struct {
-	// Delta Units to add, or to take away when negative. Zero is refused with `validation_failed`.
+	// Delta Units to add, or to take away when negative; not zero.
 	Delta int64 `json:"delta"`
 
 	// Reason Why, in your words; empty is the same as absent. Printable text.
@@ -271,7 +272,8 @@ type CancellationReceipt struct {
 // Carrier Example: DHL
 type Carrier = string
 
-// Currency An ISO 4217 code.
+// Currency An ISO 4217 code of a currency that the service charges in. Any other code of this form (`AAA`, or a currency that
+// exists no longer) is `validation_failed`.
 //
 // Example: EUR
 type Currency = string
@@ -281,7 +283,8 @@ type FieldError struct {
 	// Code Which rule was broken, for programs.
 	Code string `json:"code"`
 
-	// Field The path in the body (`lines/0/quantity`), or the name of the parameter or header.
+	// Field The path in the body (`lines/0/quantity`; RFC 6901 without the leading slash), down to the name of an unknown
+	// member, or the name of the parameter. Empty: the whole body.
 	Field string `json:"field"`
 
 	// Message Which rule was broken, for people.
@@ -294,7 +297,9 @@ type FieldError struct {
 type Money struct {
 	Amount int64 `json:"amount"`
 
-	// Currency An ISO 4217 code.
+	// Currency An ISO 4217 code of a currency that the service charges in. Any other code of this form (`AAA`, or a currency that
+	// exists no longer) is `validation_failed`.
+	//
 	//
 	// Example: EUR
 	Currency Currency `json:"currency"`
@@ -456,7 +461,9 @@ type PaymentStatus string
 
 // PlaceOrderRequest What to buy and where it goes. The prices are the catalogue's.
 type PlaceOrderRequest struct {
-	// Currency An ISO 4217 code.
+	// Currency An ISO 4217 code of a currency that the service charges in. Any other code of this form (`AAA`, or a currency that
+	// exists no longer) is `validation_failed`.
+	//
 	//
 	// Example: EUR
 	Currency Currency           `json:"currency"`
@@ -675,6 +682,9 @@ type OrderStatusFilter = OrderStatus
 // ProductStatusFilter defines model for ProductStatusFilter.
 type ProductStatusFilter = ProductStatus
 
+// ReadIfMatch defines model for ReadIfMatch.
+type ReadIfMatch = string
+
 // SKU Capitals, digits and hyphens.
 //
 // Example: TEA-001
@@ -688,9 +698,6 @@ type Forbidden = Problem
 
 // InternalError An error (RFC 9457).
 type InternalError = Problem
-
-// InvalidConditionalRead An error (RFC 9457).
-type InvalidConditionalRead = Problem
 
 // InvalidKeyedRequest An error (RFC 9457).
 type InvalidKeyedRequest = Problem
@@ -710,11 +717,11 @@ type InvalidVersionedRequest = Problem
 // KeyReused An error (RFC 9457).
 type KeyReused = Problem
 
-// MethodNotAllowed An error (RFC 9457).
-type MethodNotAllowed = Problem
-
 // OrderNotFound An error (RFC 9457).
 type OrderNotFound = Problem
+
+// PreconditionFailed An error (RFC 9457).
+type PreconditionFailed = Problem
 
 // PreconditionRequired An error (RFC 9457).
 type PreconditionRequired = Problem
@@ -725,8 +732,8 @@ type ProductNotFound = Problem
 // ReadUnavailable An error (RFC 9457).
 type ReadUnavailable = Problem
 
-// RouteNotFound An error (RFC 9457).
-type RouteNotFound = Problem
+// RequestTimeout An error (RFC 9457).
+type RequestTimeout = Problem
 
 // Unauthenticated An error (RFC 9457).
 type Unauthenticated = Problem
@@ -747,6 +754,13 @@ type ListOrdersParams struct {
 
 	// Status Only orders in this state.
 	Status *OrderStatusFilter `form:"status,omitempty" json:"status,omitempty"`
+
+	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
+	// has no tag (a page, the stock) matches `*` alone.
+	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
+
+	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
+	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
 // PlaceOrderParams defines parameters for PlaceOrder.
@@ -758,12 +772,10 @@ type PlaceOrderParams struct {
 
 // GetOrderParams defines parameters for GetOrder.
 type GetOrderParams struct {
-	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
-	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
-}
+	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
+	// has no tag (a page, the stock) matches `*` alone.
+	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
 
-// HeadOrderParams defines parameters for HeadOrder.
-type HeadOrderParams struct {
 	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
@@ -781,12 +793,10 @@ type CancelOrderParams struct {
 
 // GetPaymentParams defines parameters for GetPayment.
 type GetPaymentParams struct {
-	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
-	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
-}
+	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
+	// has no tag (a page, the stock) matches `*` alone.
+	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
 
-// HeadPaymentParams defines parameters for HeadPayment.
-type HeadPaymentParams struct {
 	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
@@ -822,16 +832,21 @@ type ListProductsParams struct {
 
 	// Status Only products that are for sale (`active`), or only those that are not.
 	Status *ProductStatusFilter `form:"status,omitempty" json:"status,omitempty"`
-}
 
-// GetProductParams defines parameters for GetProduct.
-type GetProductParams struct {
+	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
+	// has no tag (a page, the stock) matches `*` alone.
+	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
+
 	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
-// HeadProductParams defines parameters for HeadProduct.
-type HeadProductParams struct {
+// GetProductParams defines parameters for GetProduct.
+type GetProductParams struct {
+	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
+	// has no tag (a page, the stock) matches `*` alone.
+	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
+
 	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
@@ -843,6 +858,16 @@ type PutProductParams struct {
 
 	// IfNoneMatch To create, `*`, which is the only value that this operation takes. Never together with `If-Match`.
 	IfNoneMatch *CreateIfNoneMatch `json:"If-None-Match,omitempty"`
+}
+
+// GetStockParams defines parameters for GetStock.
+type GetStockParams struct {
+	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
+	// has no tag (a page, the stock) matches `*` alone.
+	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
+
+	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
+	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
 // AdjustStockParams defines parameters for AdjustStock.
@@ -884,18 +909,12 @@ type ServerInterface interface {
 	// GetOrder Read an order
 	// (GET /v1/orders/{order_id})
 	GetOrder(w http.ResponseWriter, r *http.Request, orderID OrderID, params GetOrderParams)
-	// HeadOrder Read an order's tag
-	// (HEAD /v1/orders/{order_id})
-	HeadOrder(w http.ResponseWriter, r *http.Request, orderID OrderID, params HeadOrderParams)
 	// CancelOrder Cancel an order
 	// (POST /v1/orders/{order_id}/cancellation)
 	CancelOrder(w http.ResponseWriter, r *http.Request, orderID OrderID, params CancelOrderParams)
 	// GetPayment Read an order's payment
 	// (GET /v1/orders/{order_id}/payment)
 	GetPayment(w http.ResponseWriter, r *http.Request, orderID OrderID, params GetPaymentParams)
-	// HeadPayment Read a payment's tag
-	// (HEAD /v1/orders/{order_id}/payment)
-	HeadPayment(w http.ResponseWriter, r *http.Request, orderID OrderID, params HeadPaymentParams)
 	// RefundOrder Refund an order
 	// (POST /v1/orders/{order_id}/refunds)
 	RefundOrder(w http.ResponseWriter, r *http.Request, orderID OrderID, params RefundOrderParams)
@@ -911,15 +930,12 @@ type ServerInterface interface {
 	// GetProduct Read a product
 	// (GET /v1/products/{sku})
 	GetProduct(w http.ResponseWriter, r *http.Request, sku SKU, params GetProductParams)
-	// HeadProduct Read a product's tag
-	// (HEAD /v1/products/{sku})
-	HeadProduct(w http.ResponseWriter, r *http.Request, sku SKU, params HeadProductParams)
 	// PutProduct Create or edit a product
 	// (PUT /v1/products/{sku})
 	PutProduct(w http.ResponseWriter, r *http.Request, sku SKU, params PutProductParams)
 	// GetStock Read a product's stock
 	// (GET /v1/products/{sku}/stock)
-	GetStock(w http.ResponseWriter, r *http.Request, sku SKU)
+	GetStock(w http.ResponseWriter, r *http.Request, sku SKU, params GetStockParams)
 	// AdjustStock Adjust a product's stock
 	// (POST /v1/products/{sku}/stock-adjustments)
 	AdjustStock(w http.ResponseWriter, r *http.Request, sku SKU, params AdjustStockParams)
@@ -947,12 +963,6 @@ func (_ Unimplemented) GetOrder(w http.ResponseWriter, r *http.Request, orderID 
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// HeadOrder Read an order's tag
-// (HEAD /v1/orders/{order_id})
-func (_ Unimplemented) HeadOrder(w http.ResponseWriter, r *http.Request, orderID OrderID, params HeadOrderParams) {
-	w.WriteHeader(http.StatusNotImplemented)
-}
-
 // CancelOrder Cancel an order
 // (POST /v1/orders/{order_id}/cancellation)
 func (_ Unimplemented) CancelOrder(w http.ResponseWriter, r *http.Request, orderID OrderID, params CancelOrderParams) {
@@ -962,12 +972,6 @@ func (_ Unimplemented) CancelOrder(w http.ResponseWriter, r *http.Request, order
 // GetPayment Read an order's payment
 // (GET /v1/orders/{order_id}/payment)
 func (_ Unimplemented) GetPayment(w http.ResponseWriter, r *http.Request, orderID OrderID, params GetPaymentParams) {
-	w.WriteHeader(http.StatusNotImplemented)
-}
-
-// HeadPayment Read a payment's tag
-// (HEAD /v1/orders/{order_id}/payment)
-func (_ Unimplemented) HeadPayment(w http.ResponseWriter, r *http.Request, orderID OrderID, params HeadPaymentParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -1001,12 +1005,6 @@ func (_ Unimplemented) GetProduct(w http.ResponseWriter, r *http.Request, sku SK
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// HeadProduct Read a product's tag
-// (HEAD /v1/products/{sku})
-func (_ Unimplemented) HeadProduct(w http.ResponseWriter, r *http.Request, sku SKU, params HeadProductParams) {
-	w.WriteHeader(http.StatusNotImplemented)
-}
-
 // PutProduct Create or edit a product
 // (PUT /v1/products/{sku})
 func (_ Unimplemented) PutProduct(w http.ResponseWriter, r *http.Request, sku SKU, params PutProductParams) {
@@ -1015,7 +1013,7 @@ func (_ Unimplemented) PutProduct(w http.ResponseWriter, r *http.Request, sku SK
 
 // GetStock Read a product's stock
 // (GET /v1/products/{sku}/stock)
-func (_ Unimplemented) GetStock(w http.ResponseWriter, r *http.Request, sku SKU) {
+func (_ Unimplemented) GetStock(w http.ResponseWriter, r *http.Request, sku SKU, params GetStockParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -1080,6 +1078,46 @@ func (siw *ServerInterfaceWrapper) ListOrders(w http.ResponseWriter, r *http.Req
 			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "status", Err: err})
 		}
 		return
+	}
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch ReadIfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Match", Err: err})
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
+	// ------------- Optional header parameter "If-None-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
+		var IfNoneMatch IfNoneMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-None-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-None-Match", Err: err})
+			return
+		}
+
+		params.IfNoneMatch = &IfNoneMatch
+
 	}
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -1158,6 +1196,25 @@ func (siw *ServerInterfaceWrapper) GetOrder(w http.ResponseWriter, r *http.Reque
 
 	headers := r.Header
 
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch ReadIfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Match", Err: err})
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	// ------------- Optional header parameter "If-None-Match" -------------
 	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
 		var IfNoneMatch IfNoneMatch
@@ -1179,56 +1236,6 @@ func (siw *ServerInterfaceWrapper) GetOrder(w http.ResponseWriter, r *http.Reque
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetOrder(w, r, orderID, params)
-	}))
-
-	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
-		handler = siw.HandlerMiddlewares[i](handler)
-	}
-
-	handler.ServeHTTP(w, r)
-}
-
-// HeadOrder operation middleware
-func (siw *ServerInterfaceWrapper) HeadOrder(w http.ResponseWriter, r *http.Request) {
-
-	var err error
-	_ = err
-
-	// ------------- Path parameter "order_id" -------------
-	var orderID OrderID
-
-	err = runtime.BindStyledParameterWithOptions("simple", "order_id", chi.URLParam(r, "order_id"), &orderID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: r.URL.RawPath == ""})
-	if err != nil {
-		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "order_id", Err: err})
-		return
-	}
-
-	// Parameter object where we will unmarshal all parameters from the context
-	var params HeadOrderParams
-
-	headers := r.Header
-
-	// ------------- Optional header parameter "If-None-Match" -------------
-	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
-		var IfNoneMatch IfNoneMatch
-		n := len(valueList)
-		if n != 1 {
-			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-None-Match", Count: n})
-			return
-		}
-
-		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
-		if err != nil {
-			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-None-Match", Err: err})
-			return
-		}
-
-		params.IfNoneMatch = &IfNoneMatch
-
-	}
-
-	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.HeadOrder(w, r, orderID, params)
 	}))
 
 	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
@@ -1335,6 +1342,25 @@ func (siw *ServerInterfaceWrapper) GetPayment(w http.ResponseWriter, r *http.Req
 
 	headers := r.Header
 
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch ReadIfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Match", Err: err})
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	// ------------- Optional header parameter "If-None-Match" -------------
 	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
 		var IfNoneMatch IfNoneMatch
@@ -1356,56 +1382,6 @@ func (siw *ServerInterfaceWrapper) GetPayment(w http.ResponseWriter, r *http.Req
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetPayment(w, r, orderID, params)
-	}))
-
-	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
-		handler = siw.HandlerMiddlewares[i](handler)
-	}
-
-	handler.ServeHTTP(w, r)
-}
-
-// HeadPayment operation middleware
-func (siw *ServerInterfaceWrapper) HeadPayment(w http.ResponseWriter, r *http.Request) {
-
-	var err error
-	_ = err
-
-	// ------------- Path parameter "order_id" -------------
-	var orderID OrderID
-
-	err = runtime.BindStyledParameterWithOptions("simple", "order_id", chi.URLParam(r, "order_id"), &orderID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: r.URL.RawPath == ""})
-	if err != nil {
-		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "order_id", Err: err})
-		return
-	}
-
-	// Parameter object where we will unmarshal all parameters from the context
-	var params HeadPaymentParams
-
-	headers := r.Header
-
-	// ------------- Optional header parameter "If-None-Match" -------------
-	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
-		var IfNoneMatch IfNoneMatch
-		n := len(valueList)
-		if n != 1 {
-			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-None-Match", Count: n})
-			return
-		}
-
-		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
-		if err != nil {
-			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-None-Match", Err: err})
-			return
-		}
-
-		params.IfNoneMatch = &IfNoneMatch
-
-	}
-
-	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.HeadPayment(w, r, orderID, params)
 	}))
 
 	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
@@ -1625,6 +1601,46 @@ func (siw *ServerInterfaceWrapper) ListProducts(w http.ResponseWriter, r *http.R
 		return
 	}
 
+	headers := r.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch ReadIfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Match", Err: err})
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
+	// ------------- Optional header parameter "If-None-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
+		var IfNoneMatch IfNoneMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-None-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-None-Match", Err: err})
+			return
+		}
+
+		params.IfNoneMatch = &IfNoneMatch
+
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListProducts(w, r, params)
 	}))
@@ -1656,6 +1672,25 @@ func (siw *ServerInterfaceWrapper) GetProduct(w http.ResponseWriter, r *http.Req
 
 	headers := r.Header
 
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch ReadIfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Match", Err: err})
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	// ------------- Optional header parameter "If-None-Match" -------------
 	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
 		var IfNoneMatch IfNoneMatch
@@ -1677,56 +1712,6 @@ func (siw *ServerInterfaceWrapper) GetProduct(w http.ResponseWriter, r *http.Req
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetProduct(w, r, sku, params)
-	}))
-
-	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
-		handler = siw.HandlerMiddlewares[i](handler)
-	}
-
-	handler.ServeHTTP(w, r)
-}
-
-// HeadProduct operation middleware
-func (siw *ServerInterfaceWrapper) HeadProduct(w http.ResponseWriter, r *http.Request) {
-
-	var err error
-	_ = err
-
-	// ------------- Path parameter "sku" -------------
-	var sku SKU
-
-	err = runtime.BindStyledParameterWithOptions("simple", "sku", chi.URLParam(r, "sku"), &sku, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
-	if err != nil {
-		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "sku", Err: err})
-		return
-	}
-
-	// Parameter object where we will unmarshal all parameters from the context
-	var params HeadProductParams
-
-	headers := r.Header
-
-	// ------------- Optional header parameter "If-None-Match" -------------
-	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
-		var IfNoneMatch IfNoneMatch
-		n := len(valueList)
-		if n != 1 {
-			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-None-Match", Count: n})
-			return
-		}
-
-		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
-		if err != nil {
-			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-None-Match", Err: err})
-			return
-		}
-
-		params.IfNoneMatch = &IfNoneMatch
-
-	}
-
-	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.HeadProduct(w, r, sku, params)
 	}))
 
 	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
@@ -1820,8 +1805,51 @@ func (siw *ServerInterfaceWrapper) GetStock(w http.ResponseWriter, r *http.Reque
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetStockParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch ReadIfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Match", Err: err})
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
+	// ------------- Optional header parameter "If-None-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
+		var IfNoneMatch IfNoneMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-None-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-None-Match", Err: err})
+			return
+		}
+
+		params.IfNoneMatch = &IfNoneMatch
+
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.GetStock(w, r, sku)
+		siw.Handler.GetStock(w, r, sku, params)
 	}))
 
 	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
@@ -2008,13 +2036,7 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Get(options.BaseURL+"/v1/orders/{order_id}", wrapper.GetOrder)
 	})
 	r.Group(func(r chi.Router) {
-		r.Head(options.BaseURL+"/v1/orders/{order_id}", wrapper.HeadOrder)
-	})
-	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/v1/orders/{order_id}/payment", wrapper.GetPayment)
-	})
-	r.Group(func(r chi.Router) {
-		r.Head(options.BaseURL+"/v1/orders/{order_id}/payment", wrapper.HeadPayment)
 	})
 	r.Group(func(r chi.Router) {
 		r.Put(options.BaseURL+"/v1/orders/{order_id}/shipping-address", wrapper.ChangeShippingAddress)
@@ -2035,9 +2057,6 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Get(options.BaseURL+"/v1/products/{sku}", wrapper.GetProduct)
 	})
 	r.Group(func(r chi.Router) {
-		r.Head(options.BaseURL+"/v1/products/{sku}", wrapper.HeadProduct)
-	})
-	r.Group(func(r chi.Router) {
 		r.Put(options.BaseURL+"/v1/products/{sku}", wrapper.PutProduct)
 	})
 	r.Group(func(r chi.Router) {
@@ -2050,9 +2069,19 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	return r
 }
 
-type BodyTooLargeApplicationProblemPlusJSONResponse Problem
+type BodyTooLargeResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type BodyTooLargeApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers BodyTooLargeResponseHeaders
+}
 
 type ForbiddenResponseHeaders struct {
+	CacheControl    string
+	RequestID       string
 	WWWAuthenticate string
 }
 type ForbiddenApplicationProblemPlusJSONResponse struct {
@@ -2061,88 +2090,129 @@ type ForbiddenApplicationProblemPlusJSONResponse struct {
 	Headers ForbiddenResponseHeaders
 }
 
-type HeadForbiddenResponseHeaders struct {
-	WWWAuthenticate string
-}
-type HeadForbiddenResponse struct {
-	Headers HeadForbiddenResponseHeaders
-}
-
-type HeadFoundResponseHeaders struct {
+type InternalErrorResponseHeaders struct {
 	CacheControl string
-	ETag         string
+	RequestID    string
 }
-type HeadFoundResponse struct {
-	Headers HeadFoundResponseHeaders
-}
-
-type HeadInternalErrorResponse struct {
-}
-
-type HeadInvalidResponse struct {
-}
-
-type HeadOrderNotFoundResponse struct {
-}
-
-type HeadProductNotFoundResponse struct {
-}
-
-type HeadUnauthenticatedResponseHeaders struct {
-	WWWAuthenticate string
-}
-type HeadUnauthenticatedResponse struct {
-	Headers HeadUnauthenticatedResponseHeaders
-}
-
-type HeadUnavailableResponseHeaders struct {
-	RetryAfter int32
-}
-type HeadUnavailableResponse struct {
-	Headers HeadUnavailableResponseHeaders
-}
-
-type InternalErrorApplicationProblemPlusJSONResponse Problem
-
-type InvalidConditionalReadApplicationProblemPlusJSONResponse Problem
-
-type InvalidKeyedRequestApplicationProblemPlusJSONResponse Problem
-
-type InvalidKeyedVersionedRequestApplicationProblemPlusJSONResponse Problem
-
-type InvalidPageRequestApplicationProblemPlusJSONResponse Problem
-
-type InvalidReadApplicationProblemPlusJSONResponse Problem
-
-type InvalidVersionedRequestApplicationProblemPlusJSONResponse Problem
-
-type KeyReusedApplicationProblemPlusJSONResponse Problem
-
-type MethodNotAllowedResponseHeaders struct {
-	Allow string
-}
-type MethodNotAllowedApplicationProblemPlusJSONResponse struct {
+type InternalErrorApplicationProblemPlusJSONResponse struct {
 	Body Problem
 
-	Headers MethodNotAllowedResponseHeaders
+	Headers InternalErrorResponseHeaders
+}
+
+type InvalidKeyedRequestResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type InvalidKeyedRequestApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers InvalidKeyedRequestResponseHeaders
+}
+
+type InvalidKeyedVersionedRequestResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type InvalidKeyedVersionedRequestApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers InvalidKeyedVersionedRequestResponseHeaders
+}
+
+type InvalidPageRequestResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type InvalidPageRequestApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers InvalidPageRequestResponseHeaders
+}
+
+type InvalidReadResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type InvalidReadApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers InvalidReadResponseHeaders
+}
+
+type InvalidVersionedRequestResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type InvalidVersionedRequestApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers InvalidVersionedRequestResponseHeaders
+}
+
+type KeyReusedResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type KeyReusedApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers KeyReusedResponseHeaders
 }
 
 type NotModifiedResponseHeaders struct {
 	CacheControl string
 	ETag         string
+	RequestID    string
 }
 type NotModifiedResponse struct {
 	Headers NotModifiedResponseHeaders
 }
 
-type OrderNotFoundApplicationProblemPlusJSONResponse Problem
+type OrderNotFoundResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type OrderNotFoundApplicationProblemPlusJSONResponse struct {
+	Body Problem
 
-type PreconditionRequiredApplicationProblemPlusJSONResponse Problem
+	Headers OrderNotFoundResponseHeaders
+}
 
-type ProductNotFoundApplicationProblemPlusJSONResponse Problem
+type PreconditionFailedResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type PreconditionFailedApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers PreconditionFailedResponseHeaders
+}
+
+type PreconditionRequiredResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type PreconditionRequiredApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers PreconditionRequiredResponseHeaders
+}
+
+type ProductNotFoundResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type ProductNotFoundApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers ProductNotFoundResponseHeaders
+}
 
 type ReadUnavailableResponseHeaders struct {
-	RetryAfter int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   int32
 }
 type ReadUnavailableApplicationProblemPlusJSONResponse struct {
 	Body Problem
@@ -2150,9 +2220,19 @@ type ReadUnavailableApplicationProblemPlusJSONResponse struct {
 	Headers ReadUnavailableResponseHeaders
 }
 
-type RouteNotFoundApplicationProblemPlusJSONResponse Problem
+type RequestTimeoutResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type RequestTimeoutApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers RequestTimeoutResponseHeaders
+}
 
 type UnauthenticatedResponseHeaders struct {
+	CacheControl    string
+	RequestID       string
 	WWWAuthenticate string
 }
 type UnauthenticatedApplicationProblemPlusJSONResponse struct {
@@ -2161,10 +2241,28 @@ type UnauthenticatedApplicationProblemPlusJSONResponse struct {
 	Headers UnauthenticatedResponseHeaders
 }
 
-type UnsupportedMediaTypeApplicationProblemPlusJSONResponse Problem
+type UnsupportedMediaTypeResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type UnsupportedMediaTypeApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers UnsupportedMediaTypeResponseHeaders
+}
+
+type UntaggedNotModifiedResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type UntaggedNotModifiedResponse struct {
+	Headers UntaggedNotModifiedResponseHeaders
+}
 
 type WriteUnavailableResponseHeaders struct {
-	RetryAfter int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   int32
 }
 type WriteUnavailableApplicationProblemPlusJSONResponse struct {
 	Body Problem
@@ -2182,6 +2280,7 @@ type ListOrdersResponseObject interface {
 
 type ListOrders200ResponseHeaders struct {
 	CacheControl string
+	RequestID    string
 }
 
 type ListOrders200JSONResponse struct {
@@ -2197,9 +2296,19 @@ func (response ListOrders200JSONResponse) VisitListOrdersResponse(w http.Respons
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
+}
+
+type ListOrders304Response = UntaggedNotModifiedResponse
+
+func (response ListOrders304Response) VisitListOrdersResponse(w http.ResponseWriter) error {
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(304)
+	return nil
 }
 
 type ListOrders400ApplicationProblemPlusJSONResponse struct {
@@ -2209,10 +2318,12 @@ type ListOrders400ApplicationProblemPlusJSONResponse struct {
 func (response ListOrders400ApplicationProblemPlusJSONResponse) VisitListOrdersResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2229,6 +2340,8 @@ func (response ListOrders401ApplicationProblemPlusJSONResponse) VisitListOrdersR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -2246,8 +2359,28 @@ func (response ListOrders403ApplicationProblemPlusJSONResponse) VisitListOrdersR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListOrders412ApplicationProblemPlusJSONResponse struct {
+	PreconditionFailedApplicationProblemPlusJSONResponse
+}
+
+func (response ListOrders412ApplicationProblemPlusJSONResponse) VisitListOrdersResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(412)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -2259,10 +2392,12 @@ type ListOrders500ApplicationProblemPlusJSONResponse struct {
 func (response ListOrders500ApplicationProblemPlusJSONResponse) VisitListOrdersResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2279,6 +2414,8 @@ func (response ListOrders503ApplicationProblemPlusJSONResponse) VisitListOrdersR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
@@ -2298,6 +2435,7 @@ type PlaceOrder201ResponseHeaders struct {
 	ETag               string
 	IdempotentReplayed *string
 	Location           string
+	RequestID          string
 }
 
 type PlaceOrder201JSONResponse struct {
@@ -2317,6 +2455,7 @@ func (response PlaceOrder201JSONResponse) VisitPlaceOrderResponse(w http.Respons
 		w.Header().Set("Idempotent-Replayed", fmt.Sprint(*response.Headers.IdempotentReplayed))
 	}
 	w.Header().Set("Location", fmt.Sprint(response.Headers.Location))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(201)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2329,10 +2468,12 @@ type PlaceOrder400ApplicationProblemPlusJSONResponse struct {
 func (response PlaceOrder400ApplicationProblemPlusJSONResponse) VisitPlaceOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2349,6 +2490,8 @@ func (response PlaceOrder401ApplicationProblemPlusJSONResponse) VisitPlaceOrderR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -2366,14 +2509,36 @@ func (response PlaceOrder403ApplicationProblemPlusJSONResponse) VisitPlaceOrderR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
 	return err
 }
 
+type PlaceOrder408ApplicationProblemPlusJSONResponse struct {
+	RequestTimeoutApplicationProblemPlusJSONResponse
+}
+
+func (response PlaceOrder408ApplicationProblemPlusJSONResponse) VisitPlaceOrderResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type PlaceOrder409ResponseHeaders struct {
-	RetryAfter *int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   *int32
 }
 
 type PlaceOrder409ApplicationProblemPlusJSONResponse struct {
@@ -2388,6 +2553,8 @@ func (response PlaceOrder409ApplicationProblemPlusJSONResponse) VisitPlaceOrderR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	if response.Headers.RetryAfter != nil {
 		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
 	}
@@ -2403,10 +2570,12 @@ type PlaceOrder413ApplicationProblemPlusJSONResponse struct {
 func (response PlaceOrder413ApplicationProblemPlusJSONResponse) VisitPlaceOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(413)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2419,10 +2588,12 @@ type PlaceOrder415ApplicationProblemPlusJSONResponse struct {
 func (response PlaceOrder415ApplicationProblemPlusJSONResponse) VisitPlaceOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(415)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2435,10 +2606,12 @@ type PlaceOrder422ApplicationProblemPlusJSONResponse struct {
 func (response PlaceOrder422ApplicationProblemPlusJSONResponse) VisitPlaceOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(422)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2451,10 +2624,12 @@ type PlaceOrder500ApplicationProblemPlusJSONResponse struct {
 func (response PlaceOrder500ApplicationProblemPlusJSONResponse) VisitPlaceOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2471,6 +2646,8 @@ func (response PlaceOrder503ApplicationProblemPlusJSONResponse) VisitPlaceOrderR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
@@ -2489,6 +2666,7 @@ type GetOrderResponseObject interface {
 type GetOrder200ResponseHeaders struct {
 	CacheControl string
 	ETag         string
+	RequestID    string
 }
 
 type GetOrder200JSONResponse struct {
@@ -2505,6 +2683,7 @@ func (response GetOrder200JSONResponse) VisitGetOrderResponse(w http.ResponseWri
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2515,21 +2694,24 @@ type GetOrder304Response = NotModifiedResponse
 func (response GetOrder304Response) VisitGetOrderResponse(w http.ResponseWriter) error {
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(304)
 	return nil
 }
 
 type GetOrder400ApplicationProblemPlusJSONResponse struct {
-	InvalidConditionalReadApplicationProblemPlusJSONResponse
+	InvalidReadApplicationProblemPlusJSONResponse
 }
 
 func (response GetOrder400ApplicationProblemPlusJSONResponse) VisitGetOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2546,6 +2728,8 @@ func (response GetOrder401ApplicationProblemPlusJSONResponse) VisitGetOrderRespo
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -2563,6 +2747,8 @@ func (response GetOrder403ApplicationProblemPlusJSONResponse) VisitGetOrderRespo
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
@@ -2576,11 +2762,31 @@ type GetOrder404ApplicationProblemPlusJSONResponse struct {
 func (response GetOrder404ApplicationProblemPlusJSONResponse) VisitGetOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetOrder412ApplicationProblemPlusJSONResponse struct {
+	PreconditionFailedApplicationProblemPlusJSONResponse
+}
+
+func (response GetOrder412ApplicationProblemPlusJSONResponse) VisitGetOrderResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(412)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -2592,10 +2798,12 @@ type GetOrder500ApplicationProblemPlusJSONResponse struct {
 func (response GetOrder500ApplicationProblemPlusJSONResponse) VisitGetOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2612,82 +2820,12 @@ func (response GetOrder503ApplicationProblemPlusJSONResponse) VisitGetOrderRespo
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
 	return err
-}
-
-type HeadOrderRequestObject struct {
-	OrderID OrderID `json:"order_id"`
-	Params  HeadOrderParams
-}
-
-type HeadOrderResponseObject interface {
-	VisitHeadOrderResponse(w http.ResponseWriter) error
-}
-
-type HeadOrder200Response = HeadFoundResponse
-
-func (response HeadOrder200Response) VisitHeadOrderResponse(w http.ResponseWriter) error {
-	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
-	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
-	w.WriteHeader(200)
-	return nil
-}
-
-type HeadOrder304Response = NotModifiedResponse
-
-func (response HeadOrder304Response) VisitHeadOrderResponse(w http.ResponseWriter) error {
-	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
-	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
-	w.WriteHeader(304)
-	return nil
-}
-
-type HeadOrder400Response = HeadInvalidResponse
-
-func (response HeadOrder400Response) VisitHeadOrderResponse(w http.ResponseWriter) error {
-	w.WriteHeader(400)
-	return nil
-}
-
-type HeadOrder401Response = HeadUnauthenticatedResponse
-
-func (response HeadOrder401Response) VisitHeadOrderResponse(w http.ResponseWriter) error {
-	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
-	w.WriteHeader(401)
-	return nil
-}
-
-type HeadOrder403Response = HeadForbiddenResponse
-
-func (response HeadOrder403Response) VisitHeadOrderResponse(w http.ResponseWriter) error {
-	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
-	w.WriteHeader(403)
-	return nil
-}
-
-type HeadOrder404Response = HeadOrderNotFoundResponse
-
-func (response HeadOrder404Response) VisitHeadOrderResponse(w http.ResponseWriter) error {
-	w.WriteHeader(404)
-	return nil
-}
-
-type HeadOrder500Response = HeadInternalErrorResponse
-
-func (response HeadOrder500Response) VisitHeadOrderResponse(w http.ResponseWriter) error {
-	w.WriteHeader(500)
-	return nil
-}
-
-type HeadOrder503Response = HeadUnavailableResponse
-
-func (response HeadOrder503Response) VisitHeadOrderResponse(w http.ResponseWriter) error {
-	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
-	w.WriteHeader(503)
-	return nil
 }
 
 type CancelOrderRequestObject struct {
@@ -2703,6 +2841,7 @@ type CancelOrderResponseObject interface {
 type CancelOrder200ResponseHeaders struct {
 	ETag               string
 	IdempotentReplayed *string
+	RequestID          string
 }
 
 type CancelOrder200JSONResponse struct {
@@ -2721,6 +2860,7 @@ func (response CancelOrder200JSONResponse) VisitCancelOrderResponse(w http.Respo
 	if response.Headers.IdempotentReplayed != nil {
 		w.Header().Set("Idempotent-Replayed", fmt.Sprint(*response.Headers.IdempotentReplayed))
 	}
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2733,10 +2873,12 @@ type CancelOrder400ApplicationProblemPlusJSONResponse struct {
 func (response CancelOrder400ApplicationProblemPlusJSONResponse) VisitCancelOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2753,6 +2895,8 @@ func (response CancelOrder401ApplicationProblemPlusJSONResponse) VisitCancelOrde
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -2770,6 +2914,8 @@ func (response CancelOrder403ApplicationProblemPlusJSONResponse) VisitCancelOrde
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
@@ -2783,17 +2929,39 @@ type CancelOrder404ApplicationProblemPlusJSONResponse struct {
 func (response CancelOrder404ApplicationProblemPlusJSONResponse) VisitCancelOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(404)
 	_, err := buf.WriteTo(w)
 	return err
 }
 
+type CancelOrder408ApplicationProblemPlusJSONResponse struct {
+	RequestTimeoutApplicationProblemPlusJSONResponse
+}
+
+func (response CancelOrder408ApplicationProblemPlusJSONResponse) VisitCancelOrderResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type CancelOrder409ResponseHeaders struct {
-	RetryAfter *int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   *int32
 }
 
 type CancelOrder409ApplicationProblemPlusJSONResponse struct {
@@ -2808,6 +2976,8 @@ func (response CancelOrder409ApplicationProblemPlusJSONResponse) VisitCancelOrde
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	if response.Headers.RetryAfter != nil {
 		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
 	}
@@ -2823,10 +2993,12 @@ type CancelOrder413ApplicationProblemPlusJSONResponse struct {
 func (response CancelOrder413ApplicationProblemPlusJSONResponse) VisitCancelOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(413)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2839,10 +3011,12 @@ type CancelOrder415ApplicationProblemPlusJSONResponse struct {
 func (response CancelOrder415ApplicationProblemPlusJSONResponse) VisitCancelOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(415)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2855,10 +3029,12 @@ type CancelOrder422ApplicationProblemPlusJSONResponse struct {
 func (response CancelOrder422ApplicationProblemPlusJSONResponse) VisitCancelOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(422)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2871,10 +3047,12 @@ type CancelOrder428ApplicationProblemPlusJSONResponse struct {
 func (response CancelOrder428ApplicationProblemPlusJSONResponse) VisitCancelOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(428)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2887,10 +3065,12 @@ type CancelOrder500ApplicationProblemPlusJSONResponse struct {
 func (response CancelOrder500ApplicationProblemPlusJSONResponse) VisitCancelOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2907,6 +3087,8 @@ func (response CancelOrder503ApplicationProblemPlusJSONResponse) VisitCancelOrde
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
@@ -2925,6 +3107,7 @@ type GetPaymentResponseObject interface {
 type GetPayment200ResponseHeaders struct {
 	CacheControl string
 	ETag         string
+	RequestID    string
 }
 
 type GetPayment200JSONResponse struct {
@@ -2941,6 +3124,7 @@ func (response GetPayment200JSONResponse) VisitGetPaymentResponse(w http.Respons
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2951,21 +3135,24 @@ type GetPayment304Response = NotModifiedResponse
 func (response GetPayment304Response) VisitGetPaymentResponse(w http.ResponseWriter) error {
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(304)
 	return nil
 }
 
 type GetPayment400ApplicationProblemPlusJSONResponse struct {
-	InvalidConditionalReadApplicationProblemPlusJSONResponse
+	InvalidReadApplicationProblemPlusJSONResponse
 }
 
 func (response GetPayment400ApplicationProblemPlusJSONResponse) VisitGetPaymentResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2982,6 +3169,8 @@ func (response GetPayment401ApplicationProblemPlusJSONResponse) VisitGetPaymentR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -2999,6 +3188,8 @@ func (response GetPayment403ApplicationProblemPlusJSONResponse) VisitGetPaymentR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
@@ -3012,11 +3203,31 @@ type GetPayment404ApplicationProblemPlusJSONResponse struct {
 func (response GetPayment404ApplicationProblemPlusJSONResponse) VisitGetPaymentResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetPayment412ApplicationProblemPlusJSONResponse struct {
+	PreconditionFailedApplicationProblemPlusJSONResponse
+}
+
+func (response GetPayment412ApplicationProblemPlusJSONResponse) VisitGetPaymentResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(412)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -3028,10 +3239,12 @@ type GetPayment500ApplicationProblemPlusJSONResponse struct {
 func (response GetPayment500ApplicationProblemPlusJSONResponse) VisitGetPaymentResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3048,82 +3261,12 @@ func (response GetPayment503ApplicationProblemPlusJSONResponse) VisitGetPaymentR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
 	return err
-}
-
-type HeadPaymentRequestObject struct {
-	OrderID OrderID `json:"order_id"`
-	Params  HeadPaymentParams
-}
-
-type HeadPaymentResponseObject interface {
-	VisitHeadPaymentResponse(w http.ResponseWriter) error
-}
-
-type HeadPayment200Response = HeadFoundResponse
-
-func (response HeadPayment200Response) VisitHeadPaymentResponse(w http.ResponseWriter) error {
-	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
-	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
-	w.WriteHeader(200)
-	return nil
-}
-
-type HeadPayment304Response = NotModifiedResponse
-
-func (response HeadPayment304Response) VisitHeadPaymentResponse(w http.ResponseWriter) error {
-	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
-	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
-	w.WriteHeader(304)
-	return nil
-}
-
-type HeadPayment400Response = HeadInvalidResponse
-
-func (response HeadPayment400Response) VisitHeadPaymentResponse(w http.ResponseWriter) error {
-	w.WriteHeader(400)
-	return nil
-}
-
-type HeadPayment401Response = HeadUnauthenticatedResponse
-
-func (response HeadPayment401Response) VisitHeadPaymentResponse(w http.ResponseWriter) error {
-	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
-	w.WriteHeader(401)
-	return nil
-}
-
-type HeadPayment403Response = HeadForbiddenResponse
-
-func (response HeadPayment403Response) VisitHeadPaymentResponse(w http.ResponseWriter) error {
-	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
-	w.WriteHeader(403)
-	return nil
-}
-
-type HeadPayment404Response = HeadOrderNotFoundResponse
-
-func (response HeadPayment404Response) VisitHeadPaymentResponse(w http.ResponseWriter) error {
-	w.WriteHeader(404)
-	return nil
-}
-
-type HeadPayment500Response = HeadInternalErrorResponse
-
-func (response HeadPayment500Response) VisitHeadPaymentResponse(w http.ResponseWriter) error {
-	w.WriteHeader(500)
-	return nil
-}
-
-type HeadPayment503Response = HeadUnavailableResponse
-
-func (response HeadPayment503Response) VisitHeadPaymentResponse(w http.ResponseWriter) error {
-	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
-	w.WriteHeader(503)
-	return nil
 }
 
 type RefundOrderRequestObject struct {
@@ -3139,6 +3282,7 @@ type RefundOrderResponseObject interface {
 type RefundOrder202ResponseHeaders struct {
 	IdempotentReplayed *string
 	Location           string
+	RequestID          string
 }
 
 type RefundOrder202JSONResponse struct {
@@ -3157,6 +3301,7 @@ func (response RefundOrder202JSONResponse) VisitRefundOrderResponse(w http.Respo
 		w.Header().Set("Idempotent-Replayed", fmt.Sprint(*response.Headers.IdempotentReplayed))
 	}
 	w.Header().Set("Location", fmt.Sprint(response.Headers.Location))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(202)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3169,10 +3314,12 @@ type RefundOrder400ApplicationProblemPlusJSONResponse struct {
 func (response RefundOrder400ApplicationProblemPlusJSONResponse) VisitRefundOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3189,6 +3336,8 @@ func (response RefundOrder401ApplicationProblemPlusJSONResponse) VisitRefundOrde
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -3206,6 +3355,8 @@ func (response RefundOrder403ApplicationProblemPlusJSONResponse) VisitRefundOrde
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
@@ -3219,17 +3370,39 @@ type RefundOrder404ApplicationProblemPlusJSONResponse struct {
 func (response RefundOrder404ApplicationProblemPlusJSONResponse) VisitRefundOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(404)
 	_, err := buf.WriteTo(w)
 	return err
 }
 
+type RefundOrder408ApplicationProblemPlusJSONResponse struct {
+	RequestTimeoutApplicationProblemPlusJSONResponse
+}
+
+func (response RefundOrder408ApplicationProblemPlusJSONResponse) VisitRefundOrderResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type RefundOrder409ResponseHeaders struct {
-	RetryAfter *int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   *int32
 }
 
 type RefundOrder409ApplicationProblemPlusJSONResponse struct {
@@ -3244,6 +3417,8 @@ func (response RefundOrder409ApplicationProblemPlusJSONResponse) VisitRefundOrde
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	if response.Headers.RetryAfter != nil {
 		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
 	}
@@ -3259,10 +3434,12 @@ type RefundOrder413ApplicationProblemPlusJSONResponse struct {
 func (response RefundOrder413ApplicationProblemPlusJSONResponse) VisitRefundOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(413)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3275,10 +3452,12 @@ type RefundOrder415ApplicationProblemPlusJSONResponse struct {
 func (response RefundOrder415ApplicationProblemPlusJSONResponse) VisitRefundOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(415)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3291,10 +3470,12 @@ type RefundOrder422ApplicationProblemPlusJSONResponse struct {
 func (response RefundOrder422ApplicationProblemPlusJSONResponse) VisitRefundOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(422)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3307,10 +3488,12 @@ type RefundOrder500ApplicationProblemPlusJSONResponse struct {
 func (response RefundOrder500ApplicationProblemPlusJSONResponse) VisitRefundOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3327,6 +3510,8 @@ func (response RefundOrder503ApplicationProblemPlusJSONResponse) VisitRefundOrde
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
@@ -3344,7 +3529,8 @@ type ShipOrderResponseObject interface {
 }
 
 type ShipOrder200ResponseHeaders struct {
-	ETag string
+	ETag      string
+	RequestID string
 }
 
 type ShipOrder200JSONResponse struct {
@@ -3360,6 +3546,7 @@ func (response ShipOrder200JSONResponse) VisitShipOrderResponse(w http.ResponseW
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3372,10 +3559,12 @@ type ShipOrder400ApplicationProblemPlusJSONResponse struct {
 func (response ShipOrder400ApplicationProblemPlusJSONResponse) VisitShipOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3392,6 +3581,8 @@ func (response ShipOrder401ApplicationProblemPlusJSONResponse) VisitShipOrderRes
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -3409,6 +3600,8 @@ func (response ShipOrder403ApplicationProblemPlusJSONResponse) VisitShipOrderRes
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
@@ -3422,24 +3615,54 @@ type ShipOrder404ApplicationProblemPlusJSONResponse struct {
 func (response ShipOrder404ApplicationProblemPlusJSONResponse) VisitShipOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(404)
 	_, err := buf.WriteTo(w)
 	return err
 }
 
-type ShipOrder409ApplicationProblemPlusJSONResponse Problem
+type ShipOrder408ApplicationProblemPlusJSONResponse struct {
+	RequestTimeoutApplicationProblemPlusJSONResponse
+}
+
+func (response ShipOrder408ApplicationProblemPlusJSONResponse) VisitShipOrderResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ShipOrder409ResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+
+type ShipOrder409ApplicationProblemPlusJSONResponse struct {
+	Body    Problem
+	Headers ShipOrder409ResponseHeaders
+}
 
 func (response ShipOrder409ApplicationProblemPlusJSONResponse) VisitShipOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(409)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3452,10 +3675,12 @@ type ShipOrder413ApplicationProblemPlusJSONResponse struct {
 func (response ShipOrder413ApplicationProblemPlusJSONResponse) VisitShipOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(413)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3468,10 +3693,12 @@ type ShipOrder415ApplicationProblemPlusJSONResponse struct {
 func (response ShipOrder415ApplicationProblemPlusJSONResponse) VisitShipOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(415)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3484,10 +3711,12 @@ type ShipOrder428ApplicationProblemPlusJSONResponse struct {
 func (response ShipOrder428ApplicationProblemPlusJSONResponse) VisitShipOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(428)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3500,10 +3729,12 @@ type ShipOrder500ApplicationProblemPlusJSONResponse struct {
 func (response ShipOrder500ApplicationProblemPlusJSONResponse) VisitShipOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3520,6 +3751,8 @@ func (response ShipOrder503ApplicationProblemPlusJSONResponse) VisitShipOrderRes
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
@@ -3537,7 +3770,8 @@ type ChangeShippingAddressResponseObject interface {
 }
 
 type ChangeShippingAddress200ResponseHeaders struct {
-	ETag string
+	ETag      string
+	RequestID string
 }
 
 type ChangeShippingAddress200JSONResponse struct {
@@ -3553,6 +3787,7 @@ func (response ChangeShippingAddress200JSONResponse) VisitChangeShippingAddressR
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3565,10 +3800,12 @@ type ChangeShippingAddress400ApplicationProblemPlusJSONResponse struct {
 func (response ChangeShippingAddress400ApplicationProblemPlusJSONResponse) VisitChangeShippingAddressResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3585,6 +3822,8 @@ func (response ChangeShippingAddress401ApplicationProblemPlusJSONResponse) Visit
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -3602,6 +3841,8 @@ func (response ChangeShippingAddress403ApplicationProblemPlusJSONResponse) Visit
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
@@ -3615,24 +3856,54 @@ type ChangeShippingAddress404ApplicationProblemPlusJSONResponse struct {
 func (response ChangeShippingAddress404ApplicationProblemPlusJSONResponse) VisitChangeShippingAddressResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(404)
 	_, err := buf.WriteTo(w)
 	return err
 }
 
-type ChangeShippingAddress409ApplicationProblemPlusJSONResponse Problem
+type ChangeShippingAddress408ApplicationProblemPlusJSONResponse struct {
+	RequestTimeoutApplicationProblemPlusJSONResponse
+}
+
+func (response ChangeShippingAddress408ApplicationProblemPlusJSONResponse) VisitChangeShippingAddressResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ChangeShippingAddress409ResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+
+type ChangeShippingAddress409ApplicationProblemPlusJSONResponse struct {
+	Body    Problem
+	Headers ChangeShippingAddress409ResponseHeaders
+}
 
 func (response ChangeShippingAddress409ApplicationProblemPlusJSONResponse) VisitChangeShippingAddressResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(409)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3645,10 +3916,12 @@ type ChangeShippingAddress413ApplicationProblemPlusJSONResponse struct {
 func (response ChangeShippingAddress413ApplicationProblemPlusJSONResponse) VisitChangeShippingAddressResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(413)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3661,10 +3934,12 @@ type ChangeShippingAddress415ApplicationProblemPlusJSONResponse struct {
 func (response ChangeShippingAddress415ApplicationProblemPlusJSONResponse) VisitChangeShippingAddressResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(415)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3677,10 +3952,12 @@ type ChangeShippingAddress428ApplicationProblemPlusJSONResponse struct {
 func (response ChangeShippingAddress428ApplicationProblemPlusJSONResponse) VisitChangeShippingAddressResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(428)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3693,10 +3970,12 @@ type ChangeShippingAddress500ApplicationProblemPlusJSONResponse struct {
 func (response ChangeShippingAddress500ApplicationProblemPlusJSONResponse) VisitChangeShippingAddressResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3713,6 +3992,8 @@ func (response ChangeShippingAddress503ApplicationProblemPlusJSONResponse) Visit
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
@@ -3729,6 +4010,7 @@ type ListProductsResponseObject interface {
 
 type ListProducts200ResponseHeaders struct {
 	CacheControl string
+	RequestID    string
 }
 
 type ListProducts200JSONResponse struct {
@@ -3744,9 +4026,19 @@ func (response ListProducts200JSONResponse) VisitListProductsResponse(w http.Res
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
+}
+
+type ListProducts304Response = UntaggedNotModifiedResponse
+
+func (response ListProducts304Response) VisitListProductsResponse(w http.ResponseWriter) error {
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(304)
+	return nil
 }
 
 type ListProducts400ApplicationProblemPlusJSONResponse struct {
@@ -3756,10 +4048,12 @@ type ListProducts400ApplicationProblemPlusJSONResponse struct {
 func (response ListProducts400ApplicationProblemPlusJSONResponse) VisitListProductsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3776,6 +4070,8 @@ func (response ListProducts401ApplicationProblemPlusJSONResponse) VisitListProdu
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -3793,8 +4089,28 @@ func (response ListProducts403ApplicationProblemPlusJSONResponse) VisitListProdu
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListProducts412ApplicationProblemPlusJSONResponse struct {
+	PreconditionFailedApplicationProblemPlusJSONResponse
+}
+
+func (response ListProducts412ApplicationProblemPlusJSONResponse) VisitListProductsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(412)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -3806,10 +4122,12 @@ type ListProducts500ApplicationProblemPlusJSONResponse struct {
 func (response ListProducts500ApplicationProblemPlusJSONResponse) VisitListProductsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3826,6 +4144,8 @@ func (response ListProducts503ApplicationProblemPlusJSONResponse) VisitListProdu
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
@@ -3844,6 +4164,7 @@ type GetProductResponseObject interface {
 type GetProduct200ResponseHeaders struct {
 	CacheControl string
 	ETag         string
+	RequestID    string
 }
 
 type GetProduct200JSONResponse struct {
@@ -3860,6 +4181,7 @@ func (response GetProduct200JSONResponse) VisitGetProductResponse(w http.Respons
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3870,21 +4192,24 @@ type GetProduct304Response = NotModifiedResponse
 func (response GetProduct304Response) VisitGetProductResponse(w http.ResponseWriter) error {
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(304)
 	return nil
 }
 
 type GetProduct400ApplicationProblemPlusJSONResponse struct {
-	InvalidConditionalReadApplicationProblemPlusJSONResponse
+	InvalidReadApplicationProblemPlusJSONResponse
 }
 
 func (response GetProduct400ApplicationProblemPlusJSONResponse) VisitGetProductResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3901,6 +4226,8 @@ func (response GetProduct401ApplicationProblemPlusJSONResponse) VisitGetProductR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -3918,6 +4245,8 @@ func (response GetProduct403ApplicationProblemPlusJSONResponse) VisitGetProductR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
@@ -3931,11 +4260,31 @@ type GetProduct404ApplicationProblemPlusJSONResponse struct {
 func (response GetProduct404ApplicationProblemPlusJSONResponse) VisitGetProductResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetProduct412ApplicationProblemPlusJSONResponse struct {
+	PreconditionFailedApplicationProblemPlusJSONResponse
+}
+
+func (response GetProduct412ApplicationProblemPlusJSONResponse) VisitGetProductResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(412)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -3947,10 +4296,12 @@ type GetProduct500ApplicationProblemPlusJSONResponse struct {
 func (response GetProduct500ApplicationProblemPlusJSONResponse) VisitGetProductResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3967,82 +4318,12 @@ func (response GetProduct503ApplicationProblemPlusJSONResponse) VisitGetProductR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
 	return err
-}
-
-type HeadProductRequestObject struct {
-	SKU    SKU `json:"sku"`
-	Params HeadProductParams
-}
-
-type HeadProductResponseObject interface {
-	VisitHeadProductResponse(w http.ResponseWriter) error
-}
-
-type HeadProduct200Response = HeadFoundResponse
-
-func (response HeadProduct200Response) VisitHeadProductResponse(w http.ResponseWriter) error {
-	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
-	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
-	w.WriteHeader(200)
-	return nil
-}
-
-type HeadProduct304Response = NotModifiedResponse
-
-func (response HeadProduct304Response) VisitHeadProductResponse(w http.ResponseWriter) error {
-	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
-	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
-	w.WriteHeader(304)
-	return nil
-}
-
-type HeadProduct400Response = HeadInvalidResponse
-
-func (response HeadProduct400Response) VisitHeadProductResponse(w http.ResponseWriter) error {
-	w.WriteHeader(400)
-	return nil
-}
-
-type HeadProduct401Response = HeadUnauthenticatedResponse
-
-func (response HeadProduct401Response) VisitHeadProductResponse(w http.ResponseWriter) error {
-	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
-	w.WriteHeader(401)
-	return nil
-}
-
-type HeadProduct403Response = HeadForbiddenResponse
-
-func (response HeadProduct403Response) VisitHeadProductResponse(w http.ResponseWriter) error {
-	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
-	w.WriteHeader(403)
-	return nil
-}
-
-type HeadProduct404Response = HeadProductNotFoundResponse
-
-func (response HeadProduct404Response) VisitHeadProductResponse(w http.ResponseWriter) error {
-	w.WriteHeader(404)
-	return nil
-}
-
-type HeadProduct500Response = HeadInternalErrorResponse
-
-func (response HeadProduct500Response) VisitHeadProductResponse(w http.ResponseWriter) error {
-	w.WriteHeader(500)
-	return nil
-}
-
-type HeadProduct503Response = HeadUnavailableResponse
-
-func (response HeadProduct503Response) VisitHeadProductResponse(w http.ResponseWriter) error {
-	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
-	w.WriteHeader(503)
-	return nil
 }
 
 type PutProductRequestObject struct {
@@ -4056,7 +4337,8 @@ type PutProductResponseObject interface {
 }
 
 type PutProduct200ResponseHeaders struct {
-	ETag string
+	ETag      string
+	RequestID string
 }
 
 type PutProduct200JSONResponse struct {
@@ -4072,14 +4354,16 @@ func (response PutProduct200JSONResponse) VisitPutProductResponse(w http.Respons
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
 }
 
 type PutProduct201ResponseHeaders struct {
-	ETag     string
-	Location string
+	ETag      string
+	Location  string
+	RequestID string
 }
 
 type PutProduct201JSONResponse struct {
@@ -4096,6 +4380,7 @@ func (response PutProduct201JSONResponse) VisitPutProductResponse(w http.Respons
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
 	w.Header().Set("Location", fmt.Sprint(response.Headers.Location))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(201)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4108,10 +4393,12 @@ type PutProduct400ApplicationProblemPlusJSONResponse struct {
 func (response PutProduct400ApplicationProblemPlusJSONResponse) VisitPutProductResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4128,6 +4415,8 @@ func (response PutProduct401ApplicationProblemPlusJSONResponse) VisitPutProductR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -4145,6 +4434,8 @@ func (response PutProduct403ApplicationProblemPlusJSONResponse) VisitPutProductR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
@@ -4158,24 +4449,54 @@ type PutProduct404ApplicationProblemPlusJSONResponse struct {
 func (response PutProduct404ApplicationProblemPlusJSONResponse) VisitPutProductResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(404)
 	_, err := buf.WriteTo(w)
 	return err
 }
 
-type PutProduct409ApplicationProblemPlusJSONResponse Problem
+type PutProduct408ApplicationProblemPlusJSONResponse struct {
+	RequestTimeoutApplicationProblemPlusJSONResponse
+}
+
+func (response PutProduct408ApplicationProblemPlusJSONResponse) VisitPutProductResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutProduct409ResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+
+type PutProduct409ApplicationProblemPlusJSONResponse struct {
+	Body    Problem
+	Headers PutProduct409ResponseHeaders
+}
 
 func (response PutProduct409ApplicationProblemPlusJSONResponse) VisitPutProductResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(409)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4188,10 +4509,12 @@ type PutProduct413ApplicationProblemPlusJSONResponse struct {
 func (response PutProduct413ApplicationProblemPlusJSONResponse) VisitPutProductResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(413)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4204,10 +4527,12 @@ type PutProduct415ApplicationProblemPlusJSONResponse struct {
 func (response PutProduct415ApplicationProblemPlusJSONResponse) VisitPutProductResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(415)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4220,10 +4545,12 @@ type PutProduct428ApplicationProblemPlusJSONResponse struct {
 func (response PutProduct428ApplicationProblemPlusJSONResponse) VisitPutProductResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(428)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4236,10 +4563,12 @@ type PutProduct500ApplicationProblemPlusJSONResponse struct {
 func (response PutProduct500ApplicationProblemPlusJSONResponse) VisitPutProductResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4256,6 +4585,8 @@ func (response PutProduct503ApplicationProblemPlusJSONResponse) VisitPutProductR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
@@ -4263,7 +4594,8 @@ func (response PutProduct503ApplicationProblemPlusJSONResponse) VisitPutProductR
 }
 
 type GetStockRequestObject struct {
-	SKU SKU `json:"sku"`
+	SKU    SKU `json:"sku"`
+	Params GetStockParams
 }
 
 type GetStockResponseObject interface {
@@ -4272,6 +4604,7 @@ type GetStockResponseObject interface {
 
 type GetStock200ResponseHeaders struct {
 	CacheControl string
+	RequestID    string
 }
 
 type GetStock200JSONResponse struct {
@@ -4287,9 +4620,19 @@ func (response GetStock200JSONResponse) VisitGetStockResponse(w http.ResponseWri
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
+}
+
+type GetStock304Response = UntaggedNotModifiedResponse
+
+func (response GetStock304Response) VisitGetStockResponse(w http.ResponseWriter) error {
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(304)
+	return nil
 }
 
 type GetStock400ApplicationProblemPlusJSONResponse struct {
@@ -4299,10 +4642,12 @@ type GetStock400ApplicationProblemPlusJSONResponse struct {
 func (response GetStock400ApplicationProblemPlusJSONResponse) VisitGetStockResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4319,6 +4664,8 @@ func (response GetStock401ApplicationProblemPlusJSONResponse) VisitGetStockRespo
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -4336,6 +4683,8 @@ func (response GetStock403ApplicationProblemPlusJSONResponse) VisitGetStockRespo
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
@@ -4349,11 +4698,31 @@ type GetStock404ApplicationProblemPlusJSONResponse struct {
 func (response GetStock404ApplicationProblemPlusJSONResponse) VisitGetStockResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetStock412ApplicationProblemPlusJSONResponse struct {
+	PreconditionFailedApplicationProblemPlusJSONResponse
+}
+
+func (response GetStock412ApplicationProblemPlusJSONResponse) VisitGetStockResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(412)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -4365,10 +4734,12 @@ type GetStock500ApplicationProblemPlusJSONResponse struct {
 func (response GetStock500ApplicationProblemPlusJSONResponse) VisitGetStockResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4385,6 +4756,8 @@ func (response GetStock503ApplicationProblemPlusJSONResponse) VisitGetStockRespo
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
@@ -4403,6 +4776,7 @@ type AdjustStockResponseObject interface {
 
 type AdjustStock200ResponseHeaders struct {
 	IdempotentReplayed *string
+	RequestID          string
 }
 
 type AdjustStock200JSONResponse struct {
@@ -4420,6 +4794,7 @@ func (response AdjustStock200JSONResponse) VisitAdjustStockResponse(w http.Respo
 	if response.Headers.IdempotentReplayed != nil {
 		w.Header().Set("Idempotent-Replayed", fmt.Sprint(*response.Headers.IdempotentReplayed))
 	}
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4432,10 +4807,12 @@ type AdjustStock400ApplicationProblemPlusJSONResponse struct {
 func (response AdjustStock400ApplicationProblemPlusJSONResponse) VisitAdjustStockResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4452,6 +4829,8 @@ func (response AdjustStock401ApplicationProblemPlusJSONResponse) VisitAdjustStoc
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -4469,6 +4848,8 @@ func (response AdjustStock403ApplicationProblemPlusJSONResponse) VisitAdjustStoc
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
@@ -4482,17 +4863,39 @@ type AdjustStock404ApplicationProblemPlusJSONResponse struct {
 func (response AdjustStock404ApplicationProblemPlusJSONResponse) VisitAdjustStockResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(404)
 	_, err := buf.WriteTo(w)
 	return err
 }
 
+type AdjustStock408ApplicationProblemPlusJSONResponse struct {
+	RequestTimeoutApplicationProblemPlusJSONResponse
+}
+
+func (response AdjustStock408ApplicationProblemPlusJSONResponse) VisitAdjustStockResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type AdjustStock409ResponseHeaders struct {
-	RetryAfter *int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   *int32
 }
 
 type AdjustStock409ApplicationProblemPlusJSONResponse struct {
@@ -4507,6 +4910,8 @@ func (response AdjustStock409ApplicationProblemPlusJSONResponse) VisitAdjustStoc
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	if response.Headers.RetryAfter != nil {
 		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
 	}
@@ -4522,10 +4927,12 @@ type AdjustStock413ApplicationProblemPlusJSONResponse struct {
 func (response AdjustStock413ApplicationProblemPlusJSONResponse) VisitAdjustStockResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(413)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4538,10 +4945,12 @@ type AdjustStock415ApplicationProblemPlusJSONResponse struct {
 func (response AdjustStock415ApplicationProblemPlusJSONResponse) VisitAdjustStockResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(415)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4554,10 +4963,12 @@ type AdjustStock422ApplicationProblemPlusJSONResponse struct {
 func (response AdjustStock422ApplicationProblemPlusJSONResponse) VisitAdjustStockResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(422)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4570,10 +4981,12 @@ type AdjustStock500ApplicationProblemPlusJSONResponse struct {
 func (response AdjustStock500ApplicationProblemPlusJSONResponse) VisitAdjustStockResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4590,6 +5003,8 @@ func (response AdjustStock503ApplicationProblemPlusJSONResponse) VisitAdjustStoc
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
@@ -4607,18 +5022,12 @@ type StrictServerInterface interface {
 	// GetOrder Read an order
 	// (GET /v1/orders/{order_id})
 	GetOrder(ctx context.Context, request GetOrderRequestObject) (GetOrderResponseObject, error)
-	// HeadOrder Read an order's tag
-	// (HEAD /v1/orders/{order_id})
-	HeadOrder(ctx context.Context, request HeadOrderRequestObject) (HeadOrderResponseObject, error)
 	// CancelOrder Cancel an order
 	// (POST /v1/orders/{order_id}/cancellation)
 	CancelOrder(ctx context.Context, request CancelOrderRequestObject) (CancelOrderResponseObject, error)
 	// GetPayment Read an order's payment
 	// (GET /v1/orders/{order_id}/payment)
 	GetPayment(ctx context.Context, request GetPaymentRequestObject) (GetPaymentResponseObject, error)
-	// HeadPayment Read a payment's tag
-	// (HEAD /v1/orders/{order_id}/payment)
-	HeadPayment(ctx context.Context, request HeadPaymentRequestObject) (HeadPaymentResponseObject, error)
 	// RefundOrder Refund an order
 	// (POST /v1/orders/{order_id}/refunds)
 	RefundOrder(ctx context.Context, request RefundOrderRequestObject) (RefundOrderResponseObject, error)
@@ -4634,9 +5043,6 @@ type StrictServerInterface interface {
 	// GetProduct Read a product
 	// (GET /v1/products/{sku})
 	GetProduct(ctx context.Context, request GetProductRequestObject) (GetProductResponseObject, error)
-	// HeadProduct Read a product's tag
-	// (HEAD /v1/products/{sku})
-	HeadProduct(ctx context.Context, request HeadProductRequestObject) (HeadProductResponseObject, error)
 	// PutProduct Create or edit a product
 	// (PUT /v1/products/{sku})
 	PutProduct(ctx context.Context, request PutProductRequestObject) (PutProductResponseObject, error)
@@ -4773,33 +5179,6 @@ func (sh *strictHandler) GetOrder(w http.ResponseWriter, r *http.Request, orderI
 	}
 }
 
-// HeadOrder operation middleware
-func (sh *strictHandler) HeadOrder(w http.ResponseWriter, r *http.Request, orderID OrderID, params HeadOrderParams) {
-	var request HeadOrderRequestObject
-
-	request.OrderID = orderID
-	request.Params = params
-
-	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
-		return sh.ssi.HeadOrder(ctx, request.(HeadOrderRequestObject))
-	}
-	for _, middleware := range sh.middlewares {
-		handler = middleware(handler, "HeadOrder")
-	}
-
-	response, err := handler(r.Context(), w, r, request)
-
-	if err != nil {
-		sh.options.ResponseErrorHandlerFunc(w, r, err)
-	} else if validResponse, ok := response.(HeadOrderResponseObject); ok {
-		if err := validResponse.VisitHeadOrderResponse(w); err != nil {
-			sh.options.ResponseErrorHandlerFunc(w, r, err)
-		}
-	} else if response != nil {
-		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
-	}
-}
-
 // CancelOrder operation middleware
 func (sh *strictHandler) CancelOrder(w http.ResponseWriter, r *http.Request, orderID OrderID, params CancelOrderParams) {
 	var request CancelOrderRequestObject
@@ -4857,33 +5236,6 @@ func (sh *strictHandler) GetPayment(w http.ResponseWriter, r *http.Request, orde
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(GetPaymentResponseObject); ok {
 		if err := validResponse.VisitGetPaymentResponse(w); err != nil {
-			sh.options.ResponseErrorHandlerFunc(w, r, err)
-		}
-	} else if response != nil {
-		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
-	}
-}
-
-// HeadPayment operation middleware
-func (sh *strictHandler) HeadPayment(w http.ResponseWriter, r *http.Request, orderID OrderID, params HeadPaymentParams) {
-	var request HeadPaymentRequestObject
-
-	request.OrderID = orderID
-	request.Params = params
-
-	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
-		return sh.ssi.HeadPayment(ctx, request.(HeadPaymentRequestObject))
-	}
-	for _, middleware := range sh.middlewares {
-		handler = middleware(handler, "HeadPayment")
-	}
-
-	response, err := handler(r.Context(), w, r, request)
-
-	if err != nil {
-		sh.options.ResponseErrorHandlerFunc(w, r, err)
-	} else if validResponse, ok := response.(HeadPaymentResponseObject); ok {
-		if err := validResponse.VisitHeadPaymentResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {
@@ -5046,33 +5398,6 @@ func (sh *strictHandler) GetProduct(w http.ResponseWriter, r *http.Request, sku 
 	}
 }
 
-// HeadProduct operation middleware
-func (sh *strictHandler) HeadProduct(w http.ResponseWriter, r *http.Request, sku SKU, params HeadProductParams) {
-	var request HeadProductRequestObject
-
-	request.SKU = sku
-	request.Params = params
-
-	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
-		return sh.ssi.HeadProduct(ctx, request.(HeadProductRequestObject))
-	}
-	for _, middleware := range sh.middlewares {
-		handler = middleware(handler, "HeadProduct")
-	}
-
-	response, err := handler(r.Context(), w, r, request)
-
-	if err != nil {
-		sh.options.ResponseErrorHandlerFunc(w, r, err)
-	} else if validResponse, ok := response.(HeadProductResponseObject); ok {
-		if err := validResponse.VisitHeadProductResponse(w); err != nil {
-			sh.options.ResponseErrorHandlerFunc(w, r, err)
-		}
-	} else if response != nil {
-		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
-	}
-}
-
 // PutProduct operation middleware
 func (sh *strictHandler) PutProduct(w http.ResponseWriter, r *http.Request, sku SKU, params PutProductParams) {
 	var request PutProductRequestObject
@@ -5108,10 +5433,11 @@ func (sh *strictHandler) PutProduct(w http.ResponseWriter, r *http.Request, sku 
 }
 
 // GetStock operation middleware
-func (sh *strictHandler) GetStock(w http.ResponseWriter, r *http.Request, sku SKU) {
+func (sh *strictHandler) GetStock(w http.ResponseWriter, r *http.Request, sku SKU, params GetStockParams) {
 	var request GetStockRequestObject
 
 	request.SKU = sku
+	request.Params = params
 
 	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
 		return sh.ssi.GetStock(ctx, request.(GetStockRequestObject))
@@ -5165,281 +5491,4 @@ func (sh *strictHandler) AdjustStock(w http.ResponseWriter, r *http.Request, sku
 	} else if response != nil {
 		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
 	}
-}
-
-// Base64 encoded, compressed with deflate, json marshaled OpenAPI spec.
-// Stored as a slice of fixed-width chunks rather than one concatenated
-// const string: with thousands of chunks the chained `+` fold is several
-// times slower for the Go compiler than parsing a slice literal.
-var swaggerSpec = []string{
-	"7H3rchs5luarYHImoi6TpEiKkiw65ofKZXepyna5Jbm9XUWNCGaCZLaSACuBFM12aGP/7iPsG+zGvsL+",
-	"6zfZJ5nAOUAm8sKrKctV7f7RZSXzAhwA536+88ELxHQmOONKer0PHntPp7OYwb/PwjBhEv4p0+mUJguv",
-	"551xoSYsIaOYKs/37micMn1HECn988voH/97zDzfC0TKFTzx3XPP9+KIs7bX8/6c0oiEjMSUfEeVYqTd",
-	"Mb92vJ73IqaKHHq+x+mUeT3vF/GP/0te/eP/xTFLPN+bCalofBOIUP/YbXVa3v29752Ff0ululQiuC2O",
-	"9WqSMEaGibhlnAhO1IQROWHxyB14yGJFvV7j0PcSRqXgesg1j+gvPaM8YHHxI+8iNSGUmGedF2dv+zkJ",
-	"WcJCeNc8EXxMZPR35rwwpioS/IIFLJqp4tvNDSws0NpevKHK63mdVue40W43OqdXnXavddhrnzQ7v3i+",
-	"F4Vez2u1Tyk7pq3G0ZOg1TgZtlnjNDwMGoejQ3o0bI+Og65eAqmoSqXXy18OAzznMh2NoiBivI7ClyIO",
-	"iUiLOwGXJ3KevJHwqO+FTNEohqVhCSORJFwowrhIxxMiRuTi7OJ5o9Vqk4gTeKapp8Gl0oPyet7BXftA",
-	"aHJKZ8jd1qnvqUjFbMmL7cs831MJDdgNEKY7HJ12RodHJyfDw25Ij+lhwE47p2GLtVj35PBY372Y6XdO",
-	"lJrJ3oH5ctOckWYgpgezRAxjNpUHNdPV9PuJLc75m0SMqyfpasLIKEqkIvogTGdKj1qqKI5JknIe8XEd",
-	"VUM2nQnFeLC4uWWLm4jfzOzbXfImC0LHNOJkrrcn7GI6ZeSWLQgdKZbAJRVNmSbOBVPJonGmr+9C79Is",
-	"zBcjCV+rmdPDrcEK4pjFuGC/pVHCwuJSvBZ6rBuQO7GPO7S+ZDwklJPz/N7GT2xBJoyGLNG7uk2UIJ2j",
-	"I3IXyWgYM3J2+ez8nAQTmtBA6elsRPVWTvUzTpyhWUI7o/tkNM6+qQn884xx4HZlmUHETPNT+KnKyID9",
-	"eT2exrHvBQmjqo61tXrtJ71Wt3nU3pq5afkivd6vH6xguWQ8mFCftFstorfkbynlCiRYx/fkbao39vMz",
-	"zYk830t5pG5mSRTAmOlUSzav1z49PfW9IE0STQuv5z1/e+Hd31/7npxEsynT9+CM9N+ziI9vaC5QH0tc",
-	"OoxeL4lee6Fo7E7s8PT0SXVivpfOwmUL02n1uu1mq3XyC24Dvc4vI6mqDC+mUpEZhTln2yBSbIrL8xCL",
-	"/xATdgajVxwm1PvgTai8mYqEeb0RjSXTKzWNlNfrtHyPs/fqJkgTKRLcGPcZqV4L9UKkvMqUZBpMak4N",
-	"Lihcv+FC3Yzg4SUs5GBLMnVb3VppWhzMg/GX8qwyItWqR29iGpR0o89nB8HQUxWIKXvLb7mY8+p5oFzO",
-	"UUhogRyI6TRSZE4liYWs06oEvu8mNS8sqlRapPAxI1O6IBN6x8iQMU7obBZHLGyinK9qBJtIn6PWYVHm",
-	"m4FYTcuO5uH2RWnimrhv6AL5bEFjntBkzEKfUB4SwRlRjJJxdMc4GVLQATOa2uVbzwpwV26zZxI2SnmI",
-	"isZqkWHvRQ5YHdOyp5zRDLuNFm23GyfB0VHjyajFGsfdYSto05Oww049x7L5mTMyo8Etw12mRMLdDS7T",
-	"IGBMDxsEWfXySq7YbfcOW812+wmKATicV3NxxWhZ9Z0LMwoJW5/RwlYvTtUV3yvkNPJh2BA3U6YmQpNn",
-	"Nr0JaBLe3EVSf+IjJPFFykAQ////8b/+8T/VP/4POdlY7rZayAveJCwQPIzQ2Fuihypap/bPnEeXK6Gg",
-	"09MxUROqyEKk2igNtYKvtdNR4xVVwcSopc2PEhcHmYrjyI3OE0c/JXcskZHgn0otrScQUl2EaVBiEmdk",
-	"Zi677CBQ0R3zeipJmb9MU9xQD6zsznwkVcXoDDQiZMxafSBDNol4SCJVryXVDvRVOvbJUN9bN8jOUWv5",
-	"IF+9/ZNzhMqqDH7FaDLtkiLjBc/bf7lYtOavvn9udnmqVpPch4mKVJFISaJH8EBroEdzAaz1Z86uGK1K",
-	"X3iR5kAiY4ur5cNyDr6Cv+bjqNVhzoKAzVRRi3kYKbC9FMskwIzxUFvvei6Xk2hW3cBJwOKibZckkbYE",
-	"ve9/eGmO/q3mvTydDuH6j9+32t3jVqvVOrx4m715xsI6E5JI/O2fz4isktKQoji7w9ZV60mv1em1Wr9s",
-	"Qu7HlIauaoFz+Wi7rDB92EtVb+VbrjmO4GRCeeG4CX4Dl3rd05M6zv0XGkchbLAXNIrLUvuMjCIWh1YV",
-	"vtM318jwu+wlNyN8S0l512KLSVV4j5bTLElEYuxjfFWitXzP9+C7Xg+35kHrINuBvjdlUgIr96apVGTI",
-	"0AvVbsECXG/pb1o2vIcU6VV6wVKgXvFM8FEcVWWM3mtsiRJlVJKbwD7r0P9Ca0oKZilFmgQM3ac+GE8L",
-	"rUwl1rhSgkQKzQvJQErnJhVnc/3xB9Cuyj7XbJwTKs3IHnY1ysQD8YrKJEaL4ljMMaAigySaITuGsaI6",
-	"LlEvVaXBww7HL3o970/Pr3zyw/Oz78FosToyagMymLApSPEpff+S8bGaeL3jru9NI27/PMwmJVViBdYz",
-	"GkzYM8FVIuLqCOFXCTbzLWMzGKAxy0ciQU92QDU3w0WH80TlretgH5yPGq8FZ6hjD8iQjbQel8qIj0mk",
-	"inOcJdEdVcwnXDQC/fEd59qum+vzKzquXwWpIPakDQTjbrDL8JW06nqT/Dyjv6Xsqd7VuKskzpDdsWRh",
-	"j0Dp+eL0+t7w8MfbX/7b+fHred/beG7H5XWcUaVYokf/n33v13/518Z/v/7Q9o+7933v37y6qWcOeHXB",
-	"ZjFdIJ8uEuJNwiTjiswnjOPSRhKdIUokLHT8MZQTRpM4Ykk5slH0nOQT17PzlkyvuHLdwuz0c/UzeikC",
-	"o9aU5/EOHHOFsxRJn1BJKJlRNcEliiSRLLmLyku0vXdw+RqORDIFSZwmUSNhI6altaaDM/vO0dH6nQve",
-	"KQhCVacLl8lEzMmU8gWRYOxp9ZooG+kqzLC90Ygjrg47ONJomk693uGxFnrTiOOf+TAjrtiYJaVxFiN7",
-	"pQUCtrAiIjUggscLZCk0ntMF7EPeJDvMdW9ze/fu3Vmqh6GigCpWz0iCieaGhg9cvHhGjk+OWr4eqL6J",
-	"HDbJO2Pg6TOklZee2amoQGiJxQUZMpqwhChxq2c9iDgI/Btz16CnzcM+18MRSfR3OAc2phZpdh3rubLQ",
-	"eRReNcCPwb+LqpS+0Q3SBmLG3Lv7PKbBrWEH+kcUWAO8kWj1Vjb7vHCSvsNJJIzG0//oo4Ul+56P8/6P",
-	"vlf9pP4V/pHd30sYDTdnleXTdFw9TfeawSR0ypSVzvXnSi/nwDHoB5a1g0MCpZhPUm4UjCY5B/1PGCEB",
-	"7lVNI0NnkSbAULMVMW8tcp9X3z8/+uu7t52/Xp2BnuT1vN9SlixyEwJC1MtY6VG7s56ZPAMD8HykhTLI",
-	"5Jq5C4Jmok8G3w58Mp9EwcSKA302CSiQVmuBabME96Git0w2yWstFYkSYwY5MZkqgFpAcdbf2rniHs4n",
-	"W1Adlk263epsIvzDSJ2Pls+XhVpzrXUT+kQkhJI4kgr2AB2DaxaJotcZ1J6pfvXyeTsqUFknCH748e6X",
-	"H/7yt/B78XfY6stosQcyOJH4n9iiRppAwFyMUK0Xc06mVNvKub6neSJXPlwwsyCUvH17/n1vfTTfB3oZ",
-	"VqVNM7/PAzGdUa1gDBeKwWv1P5rk0lgQxtooahiGFer3Gf0r0bKnzIOORq3gmIZPGifBUafRHR2xBn1C",
-	"Txud4GTUokfh6ajdXkrwYtLCriyoXVBofv0X1NU6R0f3S1S1pZv0o/fmq0hqrRuecc41cG8tdoym2yPd",
-	"zpMmecfobZ/DGzlsanxLicIVlXbd5t2IiBtu5pU8DMklc3pNRBzauTcJqolAIv0CJn3XvIkkOWx1M3cs",
-	"JUMRLpq7zXxfLOwl+pnLE/3BqkPgBQcld8xgspJQRaZCquYSYYKea3dQIRvRNDZx+eUaU3sDhQlcleff",
-	"168MSPciPTdUt2EeWo/Pp5E5b1ftrn9L2Mjref96kGd1HuCv8kBzr3zMl+BYeBHFtXrBz1r8oXJCImMo",
-	"SUUVW0Zk46fYdCzOENzQyAaDMkEEs+NpgsxU0piRrwcYPRh8AwcARLiaCMnye7lQe5pBYcTocPzpbf02",
-	"MEMuboTcM1yz1hgU2W2ZL396+0yEDJXAhMmZ4BLzeb8T4eJKiJc0GRu3GEg5cLnOZnGEtqZ1+fz73yQa",
-	"nhvTQz+Fn63SQHMWzW9i/XEtZCknx13yU/SdJsv7hvloIxAhONk9/cCNEuIGnvCu733vhUiGURgy/qkH",
-	"j7ZE2TgwmnKmFOqJOP6wd+/eNcq2VN0YzCMHZdNLD6WGLqOMCJokPzAaFshSUnQknI4/Pb96vMGZvKbi",
-	"wNCM0MojmBchM3qX8Z06IwXvXMNx3q0aZsHR5zjDVj0D98DC6/Gec63E0Pi5Nt/WEbSGApF5/gbsv4wM",
-	"52gP7fDCuqiBta7coHf2qUpG2ZYfLCdg2fcahvcRbzZ8sObdbzl1dlf4+Bs5LQ3IGegdjWI6jNkWg3Ty",
-	"q9eNz3GCLRmaShY3YC3AoCr79VPxxTMCOpTlgtbNSF4LNdGm1JzKLPFs46Nijskzu6lpfMFouMW03PKV",
-	"KD9zdXO0tx5Ugnt6snugT+aAKXihUDcvhQvMDUUTZx8MwRD0J7Zg4QVak5+cmr7HReMW7fCVj7rp+XtZ",
-	"A1fx4IL8ePnz6+XeHJ9Q4/CpLJfe4CbFforWpb46pMt2duabtM5MDEZWl215dYFd0dItlUU14dAvq7vj",
-	"6i5d2mzh3TPV5/gtraaAi+DTLv76g/6Gjtlj7YQH55qQIQ0O5czfzDF7K0124ZYmh80h3x9O2mxMFYcI",
-	"j85SPjfW7x42kjOAjzz+y04y8MlUsvBTW7maDYLWZvIRQZmlptzXTKZJXtFbRigkuugH4B74C13my3S9",
-	"CrODGer5voLkkNdCQQLJp592IlLFSCgYLj2UTcAmwayVkiqfZbmsUuLxpiX6O74WjCBqZqzJ8FqoVyKM",
-	"RlGd+fPO9e7qLYhJcUqr25nT9nGM5oq5uQOr4EI1Rvb5lcyi+LV9cYqaEic4/FEW2FxAZFMJIhnbwm5e",
-	"lvG/A42MdrKWQrWf3BtLdbL6zYCapCZ1Lk+NkytYZX3O/nXuDt5hW+1/Ozje2419GhdVV8GnGv9roQgX",
-	"86fFZJFP44y40Kz0s1g0YOpLlgx+Ky1YjQPqMcYOjuYS68n0uMfxer3lMp3NRKJY+IqFEb2CGNjjBA80",
-	"OQbu1/RXBkuWOc0HfjPVI7+B8J2e07skUmy38+my5DQv6lwttIo1oHthxoPs5A16mi5lnxvwYMe4HSWM",
-	"NcmgVEVpsp9WFqFiNhehfX7LFj5mIJTyFARnT/EStRLCx9ozZEBgKj88C/Ir1bHXOa3LiDY0tC7GN4k2",
-	"B1SkX2fKtutyLampcSFjAak/kE+gqQzJ9xBdpHxBZknEld5URLH3Jk1c79thTDmgmcycz9l6i1KcvLUq",
-	"t+I/+/33rVaj33/fftHvvz95of95+uL6W+eXTiv75ax1vfyRmuQMp+Sj4t/m5PzyZ3LYPj5utAmNZxPa",
-	"6BC9EM1Sumdh/J3i+M8av1x/6NzXftqUlxRTTR6ZHAZsoUyM59OZWmTJw/oU6MM3lMYGKk9goyHXfh9D",
-	"wp8VSQolPaWRPeLA7t2Q+a9IOLunfDxpxbHne/06e5kY/o0FyivCSjmekJV8o3i2DbJUeedgFZIShIbG",
-	"xyDADUHonC4wMZ2zMVXRHWuSX1gisIZ2pC1mk2pXcSiAEHQzWY67pUwW/T8nm6WRXSonteTFjGtSOGZZ",
-	"hEbfXaY+Tr6OrghpZTAddqHrzuNbMpQ4y7HfSigsgLebQgKT7ANSM0PQekp4GsdkPolilmt0eqn0ddQ8",
-	"MLWjJBQK+F6rp3kVTZlUdDorrlyN/wBkO9SxkDG9Yz5hwMLmppKAosg3ugSGqWw9vbPJ3ERcZ/ssOYMZ",
-	"KlphStdrlsIpk91iW+xMteVOymLqVF6NtV1yk0sQyN/KUo02oIqp/PzgpA5hEehnpDE8y0o0l6gM3U77",
-	"JFMU8okguoMzkcMVNUCoOBzWKw4vIhaHWQx8m01jZFj5vETaiExjBmcCEQQxGxjKN+hUls5CtTTLHTpt",
-	"/P1a/1+rcXpz/aHlHy+ZhqnnrE0io2qCqXjGHvp6UK76NHlvUIcIarlN5beRAZE46A/lbN7KYLIK0m2o",
-	"w8QsZnV8Yl3ep3tIkAy+Z4S0HUjdAXklOMYet2DdZ5xgibGm5zTiIiEpyOSvA32Ov4HqL2Lrjp+axGBK",
-	"RgmFChfj8ooUllsddxtDzdxRgBZ2+Ppa5uJuzMv+l8vy007n8PCk0zo8fnLUPTk5Lsr1WoEeOOdzFePK",
-	"znF5Qcy4nDfVrUVJ4tbsm4WvSQ5Z93ORhPKpkUH1ajR5U7Cl6nbV7mp1hjGwvYTJ1IWVtHTvvS8iEjyI",
-	"bDLwBBlOyAYy6mXEGZx0+v4cH7KSxP6ZEY4mCV1Y0ACLS7AyDdXetwRoYNWz1kzfTeI6SAKrnkHOUYIT",
-	"2HhlVop1XAo7jpr5O2T0i7uqsFEKY6s9cdkqbscBr6yIsF4iBEKhoAgKmYmOgCoai3HK6tTcGWCvVV0a",
-	"1mDdIHv6tb713kXOWP3Yn+19Frpmw1ToMvzGBvuitMCYkW1MSgdmwXnvygXazdJ5aLrUTjL76IoJbT2T",
-	"jCltzp0uDaxDlUGVeZLFLFq54/Q9lWMLLzUvWDrdTc2R6hkzjlVt65vjkteElETLQ4uHB2ekKzmi5YTO",
-	"NJeS+zIbKeNapfnVwi7mUDE5RvV10RA6XqNo2k9YxJBt9UbkfhE3qZpO8BN/GUHoRqJP2Id/Gp4PrNaJ",
-	"h/7Rlv8h5GjNrlkrEt8YXrAFb8qhzj7Y9w2FiBnlqFeZgrSPKBQrgaaVFeOsCFSSAZQ+D0wlKiP6Oah1",
-	"M74kA0kPMLqCVyytaml02dO02vKytXLucP2cQPUEz0A4t6B5bulstLdy5LLNtruLvrnRBzIIzkrRWRwy",
-	"qRDiHErHNpFfiPZWkVw1omuzc2lonJ/MfZw1p6AwO3GZoZcRMCfNBkfPHWWFkgODIQcBSwSMzVBkF0w1",
-	"ySCDGR30oJwaEAcGxvnYIyELNF/V11KeMCniO7iuinC0Q4al3CkP+1yk+sUoL+BmNOYDCxI7ZAFNJVvm",
-	"wTXrjuXARhpZKDy/AIuaJfblQ8sE1S5yCsBTt3KS17l8BRmmmZ86ASc0hi8z9ENptH5H2f9K1giorV0I",
-	"O1ukdr5bGqZl7Nd6JxrcQ2aJuItClnwlTW0feHzsrybxz6AcUBLQJCQIo1cCciqiy+6rPv4jDObSEc9W",
-	"LbdJa2zREuVqj7aQkYru2Me52zSVFYmZEV6O722J12wZ6OW+vWbtx/Ka+d77xlg0zMVMGtnEj60JDaVU",
-	"5OuLF8/Iaffo5Juag2wc3hvknVjb2YLk1UaV5oCmhchiUMEZTZmPGrJkXDEesOWe4XZrnWvYIVBD3kaz",
-	"hjBOxsZMQAEZ6jX3OUpiPRBTNWLqk7lBrsHRQ2QVsSLA/7yxsHdiDzUCfznP2nxqOZTg0shAhsiGadpu",
-	"NHgVLler+2Rf9M81meWK8pE+ztmp69aHnw3K4Zrd5uceYwBpAXgUEZijxupyMNZI3Bw6sfzpP6dCgewE",
-	"L9hCpAD/N4JwSjwrfeqwqIIfltJfWo1T2hhdfzisS4HZnNrKpOGVy0Ak+svpUIo4VYy8vTjH2C7in2B+",
-	"V4iOP/Z+FtOISwNQ6G6YHeDbXM4Hv9qVdOOdmqPUyheH49RjjomQIVa8COnCJ4wGEzsBBhjnoQhkBlfZ",
-	"nIZNcqXNxhyjSq9bKLJuBWS4QABqGFzTUfC2LeHI7KTamo4dK73KuZi+U1zv1/T+qCYi+5VMV7+u+MCv",
-	"w0Vd3WaqtrWXHUDq5FXmV9n7SCrpyMKbaSSnBi7GqCIwLEQaM0/n07RO8vJ1UGcqV9FksUMw6g3czpSK",
-	"Havmhr3XGry8QYPA88u4E/6yPFJ/WU2LvxSsv1Tw7K9OXfS3Qv4s4NxvY4cbvPUafEmo+4mUNobI0FhH",
-	"6O+vOkl28Plv44zfg1fbuO7xq76d9xJe5ML0P5iT2y7YY/q33TUp5JiUsc0/o+zDIvKO4yY2a6oPWr68",
-	"W1rdWfOC3QI2n/lxKppxSxImNzgif3biUtme6azNQFxncRm32YN6ErfxIe4rmW6DvLlNPYFIolXJZZnV",
-	"mWldZiJ1C2naY+yei7kZ9Uv7bk8ppubby+e1Wx7hg22obZ3Y+9oRjqO3vDmW067KXlf6PbfmtFZa18Cx",
-	"zyJFY+mTMBpDAI2HZLKYTRiXyyDUNk7EO2v80mqcXpv/Nlbl4l1OotlHHIwgz9xcnSaEt93XdOxY49g3",
-	"t7/GuyuuP/Pi6nvr1vzSyerZwuP0g5jbFMOAxSRmI2XiVClXUazFnUH4X5fwvC2x3BYoWwRMPxWNCwOs",
-	"JbjtTrLFlsq6lOw5PfCjdWs7sLqJ5uSvnPSLF8/I4eHhKbgL3149K57uFV17stmHVLGGiqYlt9Zh0V3R",
-	"qRO3paUtKL/FTjmfVao1yIbCYDdEFM29OylIApdcpdYLxxWP1VnjBTitntw33D+72/zZ7izBApYsSJNI",
-	"LS71XjM7naZq0qnzb/347goAKqSN3EAKrgslb5OkBwXk+IHFY/7aAtZ/AwHH4cAmn9JAicQnA8U45Wqg",
-	"r/U5/uFnGPAZ+qP0iWQzmlAFmM5EzmjApH2lFlnZi6AyECFqATZ6uFD6cYu6GyDyQp877aAhPGcGjI47",
-	"Sga3UZjBs0dSphC+sk0uxYhcXHaOjn3yBv/zXP8Hfn4efn95hrkF8XjwFJxeA7WYDQDNaPDju6uBTwZU",
-	"/fvf5moASMuQfvuUcEEGQRIpIBGANEolRIijy/D1gwkLbjURsOUJ5QssRmWxZCW3NHwwFkLfTlWTvBRa",
-	"hV4gqSXl4VC8J9OIK7O4skfe/Hx5RQYf+p5Mh33P73tIVfinQdO/H+jJIcKLcLD/3168xMDtKBZzFDNx",
-	"xLh6lrCQcRXRGLtSwnKiFIIAKKDx25ZAGdwsYBrYjvT2znkSKShkCCNVvJVC8Vj+hAH6p+EU4F7PAkUE",
-	"h4JRjDobQtn9NmQyCtkasFHzzlEaj7AH5CSaLXulc787PcHZVxIQ0A3Yr0kIjRIbDZWFJ9E+MyriBt+y",
-	"BIJotvmGnzVSgu+4+VHo5dM/TJuYgHTL+NskNj2KegcH7c5Js9VsNdu9J60npwdwQ6G2CzkHVExHfCTq",
-	"eEgWDDGDN9iFPQKjxU5A4o4lMZ3BqMzuxR+GDEqgI9th1vTFQVMQO92Poa0pZ30+S1gYBeiSNw6+Zp/3",
-	"+bffXsA7ZPPbbwl2R7d4RNp0BDhzBKOZzRgnah4FDKGKCOVkUAJtHxhUHs0HLCYP+Mctij20NYpUn9Mg",
-	"EVKaCUinh1UZch6TKkxff4sHZLIZ9Swk9NL1i2j2PpnS5JaFfZ6PUDVsL54e0ZrfoEl+YgtJhiyGkKEo",
-	"bPuMD2eJyRllnuo/F8BMb9lMwUdPOmQCwCzQloku+jxfHbih022Ss6x2UiQErZWsoU+G+pNKBnxRky+d",
-	"mTUyQFh2kQbPr+h44ARSLBiK6R+ZdUMitmAc9hMJRBqHmn8KjDgCjg+9AzBqIhnjfr4Gio77vNK+NW8p",
-	"Aaj1RGKzGKpMUeHUQt53W6dkUHbnD9xboT+aSVusdDjrmz4f9hcYFpbwW6AhgjqvzCv9DbHe2MjLt9+S",
-	"53AmMBatRcwyQIWBE6m2+AEmgDUIRKg3y3cJ5QDyn4WufCInaHb0+QBD0wOf/AYhOpD7No6XQf/b1gkI",
-	"hU1oLEU+DUkGxsBrnIeDJjEoDYggIu2e77a6ZFAKp6CYN/76rMdZt3XU54NqnGXgW8XExiynhnLfidBw",
-	"AjMQTejIJOaAWMO8CVAgDGa23o/5l7UG6xNKwhTpzLJrIVWUQEoh7lgAOaM81JrNe9PQyiggTgML+LI5",
-	"NfoA/fD87HtLiQm1/bKoSjN5YZQViNDpcwRt3AD6wOTQAEgVSOM4ChiXLK8U8F6dX3m+l2ZsHlrRzRg3",
-	"x0kk4wPz0ME0Uk6IGJN5ZR7C8npeW4sH8LbMGKezyOt5h81W8xC84GoCgt7pd9j74I1ZTb+Bv9rOIFZm",
-	"cTbP8gAN2MXAFeoDG4KukYfENPhFkJcMJsnQSsz1URN9HmWtkRQd9/D0g24Hr1TCys3IJKRlvPEce0BK",
-	"1ci6OLrdf36tt+3yWw6w6cK9v/ZGg8Sx/sZqj4H76xIcfafVWgG8Uge4ElOpGquCIUWcMIjgbI624j5T",
-	"wVvBvr5jtj+gNf2NLpKg7qGMVAc10J7waHv9o2VYI3jucP1zOaT8ve8dbTZIF4cantrgO2WcLNcchH1r",
-	"DcFfC8rrNTTIzbp+vgTQZLvzFR3neGzg4XzfQPWskXMJLjiDbAsniAtQFtgpVNIRDmYmZA1zuAJNTOUp",
-	"lKNETIs5lL4+5iy5Y1l3Qa0uJSwQSSidbFNbFWCcq1brRub5W8pSfAFah2PmExrHWpBAVkNCubQlqZAk",
-	"QRNEB8TsVofxI/PukTm0gFd5KmSzz7Vurj9t2z1yQSBar69ZXqUZFML1GyZmdR+AxONhHUOCgpeGbde8",
-	"HUMqdXBC3gF7/zsRLrZkG2ouGopRuR47T4/4ai6u9M1bwDRVUnXvi34yk7NT4n7tLaeBBUSbsT4b+diS",
-	"++WPVRjgG6z2I9h7Fm4z7Xe4IDOWSMFpDPpGnlSNKmemrgOgFB8To0GY/pkON90cedJt9tlwu32uerSm",
-	"P2ipx+aqp7P7tubcBfT1T8q6u63TndF7GzOnt+U6ZG+nE+Z9MT+oIa2ne+U7zp1H0De+N8zKvIjV1NTA",
-	"iIx+6/DiDDzBmL3Fpq+RtFBqaOQnKecmtPuxyGYu8e43gs/dOR2rmn11rbdJe4ONVegeBA8dbbKLa9AD",
-	"9cOdzvqHcyTkh9VCKnCA69UQ9GuV9BB0clFjM+xJFbmFRI173+3Z+8FGdO+X2i+2j56xOfOGb+CCoIVG",
-	"zpHMHGE8RM9O0eugzU2EgQ5SqcQUPM/mzBiAaOsqtz8Y3Dv7hwK9xYyCxtEtq9MYxkztqi84TfL2YGhA",
-	"welaQTtjHFEk8njk2ocu8T7z3HbSeRmDy0qKHwcB+rDVXX/GXHjrLcVnuRvMJ5agG0yuhEr9OzCZ0P+3",
-	"X06VGU0T00WhJm0qO+GGFzhxsLz7ZJEp6Lc9IFdYTe28hdlDbnS3Q9imu7uubdamO7zYNW7TXV5tLrbp",
-	"Tq82Vtt0t/+w/93+FZTg73XP699TyRoBlawgxu633bG2nej99TKJf1AGIdr1A8ucGxdMpQkvuC0wCAZV",
-	"wKg/zKkW82SuFWEIZQwZ43lRLXtPAxUviOABa5JnJg4hUZXWkhLJ07Nnv8+dcIoPFZe2/haZBYZQhowY",
-	"MQt9yE08DNRyKsmcxbFfhj3Ogs2o1Ns+9CpZEDHq86z/cxbjcqmLgbxISZIwmcZah9HDHU8sjkMWUCHD",
-	"hWnen+ldksxookoBcL/P0Y+CQQDouAFhD6NemScpgVqCOhUJx7cnr4q/AQd1ueeuDpjV2Z6ZboSQWVto",
-	"RTVIovfVtqfbq385vMhmQy6iVm47/vLTFR3vmR1OYXtldiuWaz+uG2Unl0il0dDvQLN7JI8KcJn1rZSQ",
-	"oJbh7s+F4vI63/FeT6iEpE+Cgd6cbdNYy+HFbi6VvcDFf6xTpaYorr4a7ffiQOl2nqx/or57zO/C+4Jc",
-	"cmujJho1bBnibi6Yg1kOgFPrirFJ0qgeYdIQDSZGo9KHiodNkqGjEHTCQHEqi0dPC2AnZMool7aTGXOB",
-	"LIxzZU5ln8dCost9LETeCsLkOUE7iAjDTQiPYsFeBgTw0PNoFOQH2WR/qwIu89xYOjyy78ZooeuDPWa4",
-	"WzDJ7IlaJmkjal8cMV8cMTubpvkhstzL5mE+rFPGYt9s55Z5yCP/xTHzz+KYsZu+4pnZx9av8c3YXfsQ",
-	"3hkHR27fjpkz8FFI408wCdhZkkikMsxAqxQ8dRM9IGtSkomY61u1jgE5nYaavcy/I3i8IDQMSTrz+xxU",
-	"BzHG4mVIwMWEPoRNcNQaRNOB35KUSwLAGwFDi3VIY62cudUCUE5AKIkFBJukYrQ2iQSH9TlkkQjOGorR",
-	"tXqFKanl7IrRLZSLmkrcjbJIOltOw3q6NpzH9k6N8nPVXsVmBE0ysDkVWRFOlv6Embu4Z/MNX9KtvuSA",
-	"/LH8HPtyV1iWl6X3Qw42ehxwI/1ucz2WwdYswb75ku+xH4+DqXyqqC9GCldcDh+nuaxxOLgtGPatZFwq",
-	"OhrpM8McJwNWd1tnnw+SvaBb6J8yP0El4oO5Jg2LPNlwKr763A1o9AplNVDlgnLAPOEbJFN9ScwYtzko",
-	"ziChMQEFFWMkElQ/7AtpLEWfT03YCKNAWknsAVZhIPRS5kwOfCQyC/UY32dWl4QJM5l8smtSp8PkEa8d",
-	"DKV9xF+QNhvlpmzBhCsACRvpK9u6cx4rsebSRhqv8lxtmTVxm/tGg9Xbg7O5RXXfKQqzrS7xzxU3+UxD",
-	"H/oabhGtStRHPiCx32GRUPCXscn6tsUr4w4u2l0drN1jCfc/TGTB1FKX5LwprK5IebwbRPHOwQV78xp5",
-	"7wrOj5T7aY3YX5+jQUopGlbeQmZGzOgdy/wPIg6zqm7sfVkjMftcs03BoVxWICg7NJ6WRiefR1xi9S40",
-	"nIa2RCVt3Wl3XSOse04Lat8UPdZIbjPS2mSLesXlkaQ4Z/PGKF4OeJPxQhcNfDMemD/xABI8YWGUsGAT",
-	"n4OTUvvxEvwZrN4XCf5FgrsS3PpIizaNvZzJ9kygby6ml6DYfpHJDxLtx/oFxFu0ohl6W+wx8M+pShMa",
-	"57LZQrysLruwhRB54VHE87pweZtmBeF5uffTvNzbfKRY8F1f7p2N5/ELvguorPsr+QaJv1nNt4vbuxXz",
-	"cJ76Uvf9udV9F0CZ6gq/nTNgz7155qMi5qUTf/BB3qY7l1txwsJIZdVW9oQvrbeqz68xeNGPnF+zSQws",
-	"g7be9hgu9ejjz19yax5PIbR4059dds0qDmETDLKjs08WsT6pxpzzLZNqHvCcf0mq2SapZtct/0nSajbf",
-	"9pW8mj1s/rq0mryfwXYb9/Knt8s9U9AbMy8o0qIgN1p6IDT1tkfJ2SPfDkBvhoahYOzlUtVGd1FSF0HW",
-	"lAAJ3STnqs+DojMM83CXOML0iPSTApL3oIs2usRkFDOux5ywmakLhxqfr9zme4Ds1edua+C8QSEfsy0c",
-	"YIbHkG7rtOL4Mk4PwG+pRWpJd9cunoeRyvxb682EZ7AyVVa1M7bLJtpI1tRhG4Wk0gniQZxjn1yb0utl",
-	"nWKZfHpAt9j2ODefnCS4J0MUz9oez1Bbdyyqevh0ot+BA7FGeP7BXIiOnwZ2EMJmyc09hqXmWF88hbt6",
-	"Cot4zGVXIS6OSNAI394asJ7ChkgaWjna3W+IXoSDDBJpqS8h5YAMyckEwKQV+g2mAlJMyGtsK4O9KyOl",
-	"GLcAqVIlgOKO2JLka0okjbHmiHIDSo15/gkjQ6EmfR6yWFH5DSC8FRAol9X5WIShTyD5tkWCsvfXHuI6",
-	"rv4J/XhfzPqHMuu/ksTuSXug8e+PxH7cwYhZcd4b+enbIYKf2Uj1pQFhKAklcJR9MjPdljTL42xM9b99",
-	"C7Vd4CzFEgDkBCb5H1r4Wnx3tCKoxUEYsljM+/zvLBHEpNTKUk6/Nlxu2SLHAjSjy+wVxDS33XfreA3S",
-	"K2M3j5j6P0wAZn593F0PeFue5Tz16JbG3vgtTsraGUVplkTjiTLYpJF6mJT+P1h6/l516T8QtCMiOaLD",
-	"ZUTjGDkT0Yzpj4Tm+CVnf3/WAHKmh1IeTOY+jC25s7Kq0gsUekRGkoQiSEEd1xtRPxAClHQzg8M/AJ9a",
-	"dePHIqBxVtD/9WBKb5nexINvmgUo/XLHlBZIQjPR2riFRXiUBLySPvgS9f9jEpfTpqVpu+r2bKJF/Vin",
-	"grMFeDpNFoTWDSANVspRGru4CLYIEfMJHYQbsMCtm+opKBNBDJ2/zdM4JAcVxxldVoxRHR+WO8xFcovt",
-	"eCrPOime1aeRYNjPdSjS8cTgdkNneDEn0zSYOO+yVmb1RW+LStkzg8StjTSjlIG7ulYzk4IYIRAJaMhE",
-	"h1IkQxb6kG9s2zjkw8DtfX99/18BAAD//w==",
-}
-
-// decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
-// after base64-decoding and flate-decompressing the embedded blob.
-func decodeSpec() ([]byte, error) {
-	encoded := strings.Join(swaggerSpec, "")
-	compressed, err := base64.StdEncoding.DecodeString(encoded)
-	if err != nil {
-		return nil, fmt.Errorf("error base64 decoding spec: %w", err)
-	}
-	zr := flate.NewReader(bytes.NewReader(compressed))
-	var buf bytes.Buffer
-	if _, err := buf.ReadFrom(zr); err != nil {
-		return nil, fmt.Errorf("read flate: %w", err)
-	}
-	if err := zr.Close(); err != nil {
-		return nil, fmt.Errorf("close flate reader: %w", err)
-	}
-
-	return buf.Bytes(), nil
-}
-
-var rawSpec = decodeSpecCached()
-
-// a naive cache of the decoded OpenAPI spec
-func decodeSpecCached() func() ([]byte, error) {
-	data, err := decodeSpec()
-	return func() ([]byte, error) {
-		return data, err
-	}
-}
-
-// Constructs a synthetic filesystem for resolving external references when loading openapi specifications.
-func PathToRawSpec(pathToFile string) map[string]func() ([]byte, error) {
-	res := make(map[string]func() ([]byte, error))
-	if len(pathToFile) > 0 {
-		res[pathToFile] = rawSpec
-	}
-
-	return res
-}
-
-// GetSpec returns the OpenAPI specification corresponding to the generated
-// code in this file. External references in the spec are resolved through
-// PathToRawSpec; externally-referenced files must be embedded in their
-// corresponding Go packages (via the import-mapping feature). URL-based
-// external refs are not supported.
-func GetSpec() (swagger *openapi3.T, err error) {
-	resolvePath := PathToRawSpec("")
-
-	loader := openapi3.NewLoader()
-	loader.IsExternalRefsAllowed = true
-	loader.ReadFromURIFunc = func(loader *openapi3.Loader, url *url.URL) ([]byte, error) {
-		pathToFile := url.String()
-		pathToFile = path.Clean(pathToFile)
-		getSpec, ok := resolvePath[pathToFile]
-		if !ok {
-			err1 := fmt.Errorf("path not found: %s", pathToFile)
-			return nil, err1
-		}
-		return getSpec()
-	}
-	var specData []byte
-	specData, err = rawSpec()
-	if err != nil {
-		return
-	}
-	swagger, err = loader.LoadFromData(specData)
-	if err != nil {
-		return
-	}
-	return
-}
-
-// GetSpecJSON returns the raw JSON bytes of the embedded OpenAPI
-// specification: decompressed but not unmarshaled. External references
-// are not resolved here; the bytes are the spec exactly as embedded by
-// codegen. The result is cached at package init time, so repeated calls
-// are cheap.
-func GetSpecJSON() ([]byte, error) {
-	return rawSpec()
-}
-
-// GetSwagger returns the OpenAPI specification corresponding to the
-// generated code in this file.
-//
-// Deprecated: GetSwagger predates kin-openapi renaming openapi3.Swagger
-// to openapi3.T. Use [GetSpec] instead. This wrapper is retained for
-// backwards compatibility.
-func GetSwagger() (*openapi3.T, error) {
-	return GetSpec()
 }

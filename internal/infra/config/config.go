@@ -26,7 +26,7 @@ type API struct {
 	AuthIssuer      string
 	AuthAudience    string
 	AuthJWKSURL     string
-	TenantRequired  bool // a token without tenant is refused
+	TenantRequired  bool           // a token without tenant is refused
 	TracePeers      []netip.Prefix // the networks whose trace context is taken over
 	KeyRetention    time.Duration
 	KeyWait         time.Duration
