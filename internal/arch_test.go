@@ -62,7 +62,7 @@ var layers = []layer{
 
 // development is what stands in for the surroundings of the service, or tests it. Production packages never import it.
 var development = []string{
-	"cmd/bench", "cmd/dev", "cmd/sandbox", "internal/embeddedpg", "internal/lossy", "internal/pgtest",
+	"cmd/bench", "cmd/dev", "cmd/sandbox", "internal/bulk", "internal/embeddedpg", "internal/lossy", "internal/pgtest",
 	"internal/sandbox", "internal/testkit",
 }
 

@@ -60,7 +60,7 @@ func (w *Wire) accept() {
 		if err != nil {
 			return
 		}
-		to, err := net.Dial("tcp", w.server)
+		to, err := net.DialTimeout("tcp", w.server, Wait)
 		if err != nil {
 			from.Close()
 			continue
