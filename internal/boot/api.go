@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -84,9 +86,17 @@ func (a *API) start(ctx context.Context, c config.API, t *telemetry.Telemetry, l
 	}
 	a.server = newServer(otelhttp.NewHandler(handler, "api", otelhttp.WithTracerProvider(t.Traces),
 		// Its metrics would have a series for every Host header that anybody sends; ours say the same.
-		otelhttp.WithMeterProvider(noop.NewMeterProvider()), otelhttp.WithPropagators(t.Propagator())), c.RequestTimeout)
+		otelhttp.WithMeterProvider(noop.NewMeterProvider()), otelhttp.WithPropagators(t.Propagator()),
+		otelhttp.WithPublicEndpointFn(func(r *http.Request) bool { return !trusted(c.TracePeers, r.RemoteAddr) })), c.RequestTimeout)
 	go func() { a.failed <- a.server.Serve(a.listener) }()
 	return nil
+}
+
+// trusted tells whether the trace context of a peer is taken over. Anybody else's becomes a link: a caller must neither
+// name our requests nor decide which of them are recorded.
+func trusted(networks []netip.Prefix, peer string) bool {
+	address, err := netip.ParseAddrPort(peer)
+	return err == nil && slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(address.Addr().Unmap()) })
 }
 
 func storeSettings(c config.Database, keyWait time.Duration) postgres.Settings {

@@ -5,20 +5,14 @@ package openapi
 
 import (
 	"bytes"
-	"compress/flate"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"path"
-	"strings"
 	"time"
 
-	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/go-chi/chi/v5"
 	"github.com/oapi-codegen/runtime"
 	openapi_types "github.com/oapi-codegen/runtime/types"
@@ -92,11 +86,13 @@ const (
 	ProblemCodeOrderNotShippable        ProblemCode = "order_not_shippable"
 	ProblemCodeOutcomeUnknown           ProblemCode = "outcome_unknown"
 	ProblemCodePaymentNotSettled        ProblemCode = "payment_not_settled"
+	ProblemCodePreconditionFailed       ProblemCode = "precondition_failed"
 	ProblemCodePreconditionRequired     ProblemCode = "precondition_required"
 	ProblemCodeProductExists            ProblemCode = "product_exists"
 	ProblemCodeProductNotFound          ProblemCode = "product_not_found"
 	ProblemCodeProductUnavailable       ProblemCode = "product_unavailable"
 	ProblemCodeRefundExceedsCharge      ProblemCode = "refund_exceeds_charge"
+	ProblemCodeRequestTimeout           ProblemCode = "request_timeout"
 	ProblemCodeRouteNotFound            ProblemCode = "route_not_found"
 	ProblemCodeTryAgain                 ProblemCode = "try_again"
 	ProblemCodeUnauthenticated          ProblemCode = "unauthenticated"
@@ -150,6 +146,8 @@ func (e ProblemCode) Valid() bool {
 		return true
 	case ProblemCodePaymentNotSettled:
 		return true
+	case ProblemCodePreconditionFailed:
+		return true
 	case ProblemCodePreconditionRequired:
 		return true
 	case ProblemCodeProductExists:
@@ -159,6 +157,8 @@ func (e ProblemCode) Valid() bool {
 	case ProblemCodeProductUnavailable:
 		return true
 	case ProblemCodeRefundExceedsCharge:
+		return true
+	case ProblemCodeRequestTimeout:
 		return true
 	case ProblemCodeRouteNotFound:
 		return true
@@ -220,7 +220,8 @@ func (e RefundStatus) Valid() bool {
 type Address struct {
 	City string `json:"city"`
 
-	// Country An ISO 3166-1 alpha-2 code.
+	// Country An assigned ISO 3166-1 alpha-2 code. Any other code of this form is `validation_failed`: `ZZ`, a reserved code
+	// such as `EU`, and one for private use such as `XK`.
 	Country string `json:"country"`
 	Line1   string `json:"line1"`
 
@@ -232,7 +233,7 @@ type Address struct {
 
 // AdjustStockRequest defines model for AdjustStockRequest.
 type AdjustStockRequest struct {
-	// Delta Units to add, or to take away when negative. Zero is refused with `validation_failed`.
+	// Delta Units to add, or to take away when negative; not zero.
 	Delta int64 `json:"delta"`
 
 	// Reason Why, in your words; empty is the same as absent. Printable text.
@@ -271,7 +272,8 @@ type CancellationReceipt struct {
 // Carrier Example: DHL
 type Carrier = string
 
-// Currency An ISO 4217 code.
+// Currency An ISO 4217 code of a currency that the service charges in. Any other code of this form (`AAA`, or a currency that
+// exists no longer) is `validation_failed`.
 //
 // Example: EUR
 type Currency = string
@@ -281,7 +283,8 @@ type FieldError struct {
 	// Code Which rule was broken, for programs.
 	Code string `json:"code"`
 
-	// Field The path in the body (`lines/0/quantity`), or the name of the parameter or header.
+	// Field The path in the body (`lines/0/quantity`; RFC 6901 without the leading slash), down to the name of an unknown
+	// member, or the name of the parameter. Empty: the whole body.
 	Field string `json:"field"`
 
 	// Message Which rule was broken, for people.
@@ -294,7 +297,9 @@ type FieldError struct {
 type Money struct {
 	Amount int64 `json:"amount"`
 
-	// Currency An ISO 4217 code.
+	// Currency An ISO 4217 code of a currency that the service charges in. Any other code of this form (`AAA`, or a currency that
+	// exists no longer) is `validation_failed`.
+	//
 	//
 	// Example: EUR
 	Currency Currency `json:"currency"`
@@ -456,7 +461,9 @@ type PaymentStatus string
 
 // PlaceOrderRequest What to buy and where it goes. The prices are the catalogue's.
 type PlaceOrderRequest struct {
-	// Currency An ISO 4217 code.
+	// Currency An ISO 4217 code of a currency that the service charges in. Any other code of this form (`AAA`, or a currency that
+	// exists no longer) is `validation_failed`.
+	//
 	//
 	// Example: EUR
 	Currency Currency           `json:"currency"`
@@ -686,6 +693,9 @@ type OrderStatusFilter = OrderStatus
 // ProductStatusFilter defines model for ProductStatusFilter.
 type ProductStatusFilter = ProductStatus
 
+// ReadIfMatch defines model for ReadIfMatch.
+type ReadIfMatch = string
+
 // SKU Capitals, digits and hyphens.
 //
 // Example: TEA-001
@@ -699,9 +709,6 @@ type Forbidden = Problem
 
 // InternalError An error (RFC 9457).
 type InternalError = Problem
-
-// InvalidConditionalRead An error (RFC 9457).
-type InvalidConditionalRead = Problem
 
 // InvalidKeyedRequest An error (RFC 9457).
 type InvalidKeyedRequest = Problem
@@ -721,11 +728,11 @@ type InvalidVersionedRequest = Problem
 // KeyReused An error (RFC 9457).
 type KeyReused = Problem
 
-// MethodNotAllowed An error (RFC 9457).
-type MethodNotAllowed = Problem
-
 // OrderNotFound An error (RFC 9457).
 type OrderNotFound = Problem
+
+// PreconditionFailed An error (RFC 9457).
+type PreconditionFailed = Problem
 
 // PreconditionRequired An error (RFC 9457).
 type PreconditionRequired = Problem
@@ -736,8 +743,8 @@ type ProductNotFound = Problem
 // ReadUnavailable An error (RFC 9457).
 type ReadUnavailable = Problem
 
-// RouteNotFound An error (RFC 9457).
-type RouteNotFound = Problem
+// RequestTimeout An error (RFC 9457).
+type RequestTimeout = Problem
 
 // Unauthenticated An error (RFC 9457).
 type Unauthenticated = Problem
@@ -758,6 +765,13 @@ type ListOrdersParams struct {
 
 	// Status Only orders in this state.
 	Status *OrderStatusFilter `form:"status,omitempty" json:"status,omitempty"`
+
+	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
+	// has no tag (a page, the stock) matches `*` alone.
+	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
+
+	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
+	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
 // PlaceOrderParams defines parameters for PlaceOrder.
@@ -769,12 +783,10 @@ type PlaceOrderParams struct {
 
 // GetOrderParams defines parameters for GetOrder.
 type GetOrderParams struct {
-	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
-	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
-}
+	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
+	// has no tag (a page, the stock) matches `*` alone.
+	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
 
-// HeadOrderParams defines parameters for HeadOrder.
-type HeadOrderParams struct {
 	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
@@ -792,12 +804,10 @@ type CancelOrderParams struct {
 
 // GetPaymentParams defines parameters for GetPayment.
 type GetPaymentParams struct {
-	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
-	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
-}
+	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
+	// has no tag (a page, the stock) matches `*` alone.
+	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
 
-// HeadPaymentParams defines parameters for HeadPayment.
-type HeadPaymentParams struct {
 	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
@@ -833,16 +843,21 @@ type ListProductsParams struct {
 
 	// Status Only products that are for sale (`active`), or only those that are not.
 	Status *ProductStatusFilter `form:"status,omitempty" json:"status,omitempty"`
-}
 
-// GetProductParams defines parameters for GetProduct.
-type GetProductParams struct {
+	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
+	// has no tag (a page, the stock) matches `*` alone.
+	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
+
 	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
-// HeadProductParams defines parameters for HeadProduct.
-type HeadProductParams struct {
+// GetProductParams defines parameters for GetProduct.
+type GetProductParams struct {
+	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
+	// has no tag (a page, the stock) matches `*` alone.
+	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
+
 	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
@@ -854,6 +869,16 @@ type PutProductParams struct {
 
 	// IfNoneMatch To create, `*`, which is the only value that this operation takes. Never together with `If-Match`.
 	IfNoneMatch *CreateIfNoneMatch `json:"If-None-Match,omitempty"`
+}
+
+// GetStockParams defines parameters for GetStock.
+type GetStockParams struct {
+	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
+	// has no tag (a page, the stock) matches `*` alone.
+	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
+
+	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
+	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
 // AdjustStockParams defines parameters for AdjustStock.
@@ -898,18 +923,12 @@ type ServerInterface interface {
 	// GetOrder Read an order
 	// (GET /v1/orders/{order_id})
 	GetOrder(w http.ResponseWriter, r *http.Request, orderID OrderID, params GetOrderParams)
-	// HeadOrder Read an order's tag
-	// (HEAD /v1/orders/{order_id})
-	HeadOrder(w http.ResponseWriter, r *http.Request, orderID OrderID, params HeadOrderParams)
 	// CancelOrder Cancel an order
 	// (POST /v1/orders/{order_id}/cancellation)
 	CancelOrder(w http.ResponseWriter, r *http.Request, orderID OrderID, params CancelOrderParams)
 	// GetPayment Read an order's payment
 	// (GET /v1/orders/{order_id}/payment)
 	GetPayment(w http.ResponseWriter, r *http.Request, orderID OrderID, params GetPaymentParams)
-	// HeadPayment Read a payment's tag
-	// (HEAD /v1/orders/{order_id}/payment)
-	HeadPayment(w http.ResponseWriter, r *http.Request, orderID OrderID, params HeadPaymentParams)
 	// RefundOrder Refund an order
 	// (POST /v1/orders/{order_id}/refunds)
 	RefundOrder(w http.ResponseWriter, r *http.Request, orderID OrderID, params RefundOrderParams)
@@ -925,15 +944,12 @@ type ServerInterface interface {
 	// GetProduct Read a product
 	// (GET /v1/products/{sku})
 	GetProduct(w http.ResponseWriter, r *http.Request, sku SKU, params GetProductParams)
-	// HeadProduct Read a product's tag
-	// (HEAD /v1/products/{sku})
-	HeadProduct(w http.ResponseWriter, r *http.Request, sku SKU, params HeadProductParams)
 	// PutProduct Create or edit a product
 	// (PUT /v1/products/{sku})
 	PutProduct(w http.ResponseWriter, r *http.Request, sku SKU, params PutProductParams)
 	// GetStock Read a product's stock
 	// (GET /v1/products/{sku}/stock)
-	GetStock(w http.ResponseWriter, r *http.Request, sku SKU)
+	GetStock(w http.ResponseWriter, r *http.Request, sku SKU, params GetStockParams)
 	// AdjustStock Adjust a product's stock
 	// (POST /v1/products/{sku}/stock-adjustments)
 	AdjustStock(w http.ResponseWriter, r *http.Request, sku SKU, params AdjustStockParams)
@@ -964,12 +980,6 @@ func (_ Unimplemented) GetOrder(w http.ResponseWriter, r *http.Request, orderID 
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// HeadOrder Read an order's tag
-// (HEAD /v1/orders/{order_id})
-func (_ Unimplemented) HeadOrder(w http.ResponseWriter, r *http.Request, orderID OrderID, params HeadOrderParams) {
-	w.WriteHeader(http.StatusNotImplemented)
-}
-
 // CancelOrder Cancel an order
 // (POST /v1/orders/{order_id}/cancellation)
 func (_ Unimplemented) CancelOrder(w http.ResponseWriter, r *http.Request, orderID OrderID, params CancelOrderParams) {
@@ -979,12 +989,6 @@ func (_ Unimplemented) CancelOrder(w http.ResponseWriter, r *http.Request, order
 // GetPayment Read an order's payment
 // (GET /v1/orders/{order_id}/payment)
 func (_ Unimplemented) GetPayment(w http.ResponseWriter, r *http.Request, orderID OrderID, params GetPaymentParams) {
-	w.WriteHeader(http.StatusNotImplemented)
-}
-
-// HeadPayment Read a payment's tag
-// (HEAD /v1/orders/{order_id}/payment)
-func (_ Unimplemented) HeadPayment(w http.ResponseWriter, r *http.Request, orderID OrderID, params HeadPaymentParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -1018,12 +1022,6 @@ func (_ Unimplemented) GetProduct(w http.ResponseWriter, r *http.Request, sku SK
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// HeadProduct Read a product's tag
-// (HEAD /v1/products/{sku})
-func (_ Unimplemented) HeadProduct(w http.ResponseWriter, r *http.Request, sku SKU, params HeadProductParams) {
-	w.WriteHeader(http.StatusNotImplemented)
-}
-
 // PutProduct Create or edit a product
 // (PUT /v1/products/{sku})
 func (_ Unimplemented) PutProduct(w http.ResponseWriter, r *http.Request, sku SKU, params PutProductParams) {
@@ -1032,7 +1030,7 @@ func (_ Unimplemented) PutProduct(w http.ResponseWriter, r *http.Request, sku SK
 
 // GetStock Read a product's stock
 // (GET /v1/products/{sku}/stock)
-func (_ Unimplemented) GetStock(w http.ResponseWriter, r *http.Request, sku SKU) {
+func (_ Unimplemented) GetStock(w http.ResponseWriter, r *http.Request, sku SKU, params GetStockParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -1103,6 +1101,46 @@ func (siw *ServerInterfaceWrapper) ListOrders(w http.ResponseWriter, r *http.Req
 			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "status", Err: err})
 		}
 		return
+	}
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch ReadIfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Match", Err: err})
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
+	// ------------- Optional header parameter "If-None-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
+		var IfNoneMatch IfNoneMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-None-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-None-Match", Err: err})
+			return
+		}
+
+		params.IfNoneMatch = &IfNoneMatch
+
 	}
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -1181,6 +1219,25 @@ func (siw *ServerInterfaceWrapper) GetOrder(w http.ResponseWriter, r *http.Reque
 
 	headers := r.Header
 
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch ReadIfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Match", Err: err})
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	// ------------- Optional header parameter "If-None-Match" -------------
 	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
 		var IfNoneMatch IfNoneMatch
@@ -1202,56 +1259,6 @@ func (siw *ServerInterfaceWrapper) GetOrder(w http.ResponseWriter, r *http.Reque
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetOrder(w, r, orderID, params)
-	}))
-
-	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
-		handler = siw.HandlerMiddlewares[i](handler)
-	}
-
-	handler.ServeHTTP(w, r)
-}
-
-// HeadOrder operation middleware
-func (siw *ServerInterfaceWrapper) HeadOrder(w http.ResponseWriter, r *http.Request) {
-
-	var err error
-	_ = err
-
-	// ------------- Path parameter "order_id" -------------
-	var orderID OrderID
-
-	err = runtime.BindStyledParameterWithOptions("simple", "order_id", chi.URLParam(r, "order_id"), &orderID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: r.URL.RawPath == ""})
-	if err != nil {
-		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "order_id", Err: err})
-		return
-	}
-
-	// Parameter object where we will unmarshal all parameters from the context
-	var params HeadOrderParams
-
-	headers := r.Header
-
-	// ------------- Optional header parameter "If-None-Match" -------------
-	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
-		var IfNoneMatch IfNoneMatch
-		n := len(valueList)
-		if n != 1 {
-			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-None-Match", Count: n})
-			return
-		}
-
-		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
-		if err != nil {
-			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-None-Match", Err: err})
-			return
-		}
-
-		params.IfNoneMatch = &IfNoneMatch
-
-	}
-
-	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.HeadOrder(w, r, orderID, params)
 	}))
 
 	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
@@ -1358,6 +1365,25 @@ func (siw *ServerInterfaceWrapper) GetPayment(w http.ResponseWriter, r *http.Req
 
 	headers := r.Header
 
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch ReadIfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Match", Err: err})
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	// ------------- Optional header parameter "If-None-Match" -------------
 	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
 		var IfNoneMatch IfNoneMatch
@@ -1379,56 +1405,6 @@ func (siw *ServerInterfaceWrapper) GetPayment(w http.ResponseWriter, r *http.Req
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetPayment(w, r, orderID, params)
-	}))
-
-	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
-		handler = siw.HandlerMiddlewares[i](handler)
-	}
-
-	handler.ServeHTTP(w, r)
-}
-
-// HeadPayment operation middleware
-func (siw *ServerInterfaceWrapper) HeadPayment(w http.ResponseWriter, r *http.Request) {
-
-	var err error
-	_ = err
-
-	// ------------- Path parameter "order_id" -------------
-	var orderID OrderID
-
-	err = runtime.BindStyledParameterWithOptions("simple", "order_id", chi.URLParam(r, "order_id"), &orderID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: r.URL.RawPath == ""})
-	if err != nil {
-		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "order_id", Err: err})
-		return
-	}
-
-	// Parameter object where we will unmarshal all parameters from the context
-	var params HeadPaymentParams
-
-	headers := r.Header
-
-	// ------------- Optional header parameter "If-None-Match" -------------
-	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
-		var IfNoneMatch IfNoneMatch
-		n := len(valueList)
-		if n != 1 {
-			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-None-Match", Count: n})
-			return
-		}
-
-		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
-		if err != nil {
-			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-None-Match", Err: err})
-			return
-		}
-
-		params.IfNoneMatch = &IfNoneMatch
-
-	}
-
-	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.HeadPayment(w, r, orderID, params)
 	}))
 
 	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
@@ -1648,6 +1624,46 @@ func (siw *ServerInterfaceWrapper) ListProducts(w http.ResponseWriter, r *http.R
 		return
 	}
 
+	headers := r.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch ReadIfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Match", Err: err})
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
+	// ------------- Optional header parameter "If-None-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
+		var IfNoneMatch IfNoneMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-None-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-None-Match", Err: err})
+			return
+		}
+
+		params.IfNoneMatch = &IfNoneMatch
+
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListProducts(w, r, params)
 	}))
@@ -1679,6 +1695,25 @@ func (siw *ServerInterfaceWrapper) GetProduct(w http.ResponseWriter, r *http.Req
 
 	headers := r.Header
 
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch ReadIfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Match", Err: err})
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	// ------------- Optional header parameter "If-None-Match" -------------
 	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
 		var IfNoneMatch IfNoneMatch
@@ -1700,56 +1735,6 @@ func (siw *ServerInterfaceWrapper) GetProduct(w http.ResponseWriter, r *http.Req
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetProduct(w, r, sku, params)
-	}))
-
-	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
-		handler = siw.HandlerMiddlewares[i](handler)
-	}
-
-	handler.ServeHTTP(w, r)
-}
-
-// HeadProduct operation middleware
-func (siw *ServerInterfaceWrapper) HeadProduct(w http.ResponseWriter, r *http.Request) {
-
-	var err error
-	_ = err
-
-	// ------------- Path parameter "sku" -------------
-	var sku SKU
-
-	err = runtime.BindStyledParameterWithOptions("simple", "sku", chi.URLParam(r, "sku"), &sku, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
-	if err != nil {
-		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "sku", Err: err})
-		return
-	}
-
-	// Parameter object where we will unmarshal all parameters from the context
-	var params HeadProductParams
-
-	headers := r.Header
-
-	// ------------- Optional header parameter "If-None-Match" -------------
-	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
-		var IfNoneMatch IfNoneMatch
-		n := len(valueList)
-		if n != 1 {
-			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-None-Match", Count: n})
-			return
-		}
-
-		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
-		if err != nil {
-			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-None-Match", Err: err})
-			return
-		}
-
-		params.IfNoneMatch = &IfNoneMatch
-
-	}
-
-	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.HeadProduct(w, r, sku, params)
 	}))
 
 	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
@@ -1843,8 +1828,51 @@ func (siw *ServerInterfaceWrapper) GetStock(w http.ResponseWriter, r *http.Reque
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetStockParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch ReadIfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Match", Err: err})
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
+	// ------------- Optional header parameter "If-None-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
+		var IfNoneMatch IfNoneMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-None-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-None-Match", Err: err})
+			return
+		}
+
+		params.IfNoneMatch = &IfNoneMatch
+
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.GetStock(w, r, sku)
+		siw.Handler.GetStock(w, r, sku, params)
 	}))
 
 	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
@@ -2045,13 +2073,7 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Get(options.BaseURL+"/v1/orders/{order_id}", wrapper.GetOrder)
 	})
 	r.Group(func(r chi.Router) {
-		r.Head(options.BaseURL+"/v1/orders/{order_id}", wrapper.HeadOrder)
-	})
-	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/v1/orders/{order_id}/payment", wrapper.GetPayment)
-	})
-	r.Group(func(r chi.Router) {
-		r.Head(options.BaseURL+"/v1/orders/{order_id}/payment", wrapper.HeadPayment)
 	})
 	r.Group(func(r chi.Router) {
 		r.Put(options.BaseURL+"/v1/orders/{order_id}/shipping-address", wrapper.ChangeShippingAddress)
@@ -2072,9 +2094,6 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Get(options.BaseURL+"/v1/products/{sku}", wrapper.GetProduct)
 	})
 	r.Group(func(r chi.Router) {
-		r.Head(options.BaseURL+"/v1/products/{sku}", wrapper.HeadProduct)
-	})
-	r.Group(func(r chi.Router) {
 		r.Put(options.BaseURL+"/v1/products/{sku}", wrapper.PutProduct)
 	})
 	r.Group(func(r chi.Router) {
@@ -2090,9 +2109,19 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	return r
 }
 
-type BodyTooLargeApplicationProblemPlusJSONResponse Problem
+type BodyTooLargeResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type BodyTooLargeApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers BodyTooLargeResponseHeaders
+}
 
 type ForbiddenResponseHeaders struct {
+	CacheControl    string
+	RequestID       string
 	WWWAuthenticate string
 }
 type ForbiddenApplicationProblemPlusJSONResponse struct {
@@ -2101,88 +2130,129 @@ type ForbiddenApplicationProblemPlusJSONResponse struct {
 	Headers ForbiddenResponseHeaders
 }
 
-type HeadForbiddenResponseHeaders struct {
-	WWWAuthenticate string
-}
-type HeadForbiddenResponse struct {
-	Headers HeadForbiddenResponseHeaders
-}
-
-type HeadFoundResponseHeaders struct {
+type InternalErrorResponseHeaders struct {
 	CacheControl string
-	ETag         string
+	RequestID    string
 }
-type HeadFoundResponse struct {
-	Headers HeadFoundResponseHeaders
-}
-
-type HeadInternalErrorResponse struct {
-}
-
-type HeadInvalidResponse struct {
-}
-
-type HeadOrderNotFoundResponse struct {
-}
-
-type HeadProductNotFoundResponse struct {
-}
-
-type HeadUnauthenticatedResponseHeaders struct {
-	WWWAuthenticate string
-}
-type HeadUnauthenticatedResponse struct {
-	Headers HeadUnauthenticatedResponseHeaders
-}
-
-type HeadUnavailableResponseHeaders struct {
-	RetryAfter int32
-}
-type HeadUnavailableResponse struct {
-	Headers HeadUnavailableResponseHeaders
-}
-
-type InternalErrorApplicationProblemPlusJSONResponse Problem
-
-type InvalidConditionalReadApplicationProblemPlusJSONResponse Problem
-
-type InvalidKeyedRequestApplicationProblemPlusJSONResponse Problem
-
-type InvalidKeyedVersionedRequestApplicationProblemPlusJSONResponse Problem
-
-type InvalidPageRequestApplicationProblemPlusJSONResponse Problem
-
-type InvalidReadApplicationProblemPlusJSONResponse Problem
-
-type InvalidVersionedRequestApplicationProblemPlusJSONResponse Problem
-
-type KeyReusedApplicationProblemPlusJSONResponse Problem
-
-type MethodNotAllowedResponseHeaders struct {
-	Allow string
-}
-type MethodNotAllowedApplicationProblemPlusJSONResponse struct {
+type InternalErrorApplicationProblemPlusJSONResponse struct {
 	Body Problem
 
-	Headers MethodNotAllowedResponseHeaders
+	Headers InternalErrorResponseHeaders
+}
+
+type InvalidKeyedRequestResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type InvalidKeyedRequestApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers InvalidKeyedRequestResponseHeaders
+}
+
+type InvalidKeyedVersionedRequestResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type InvalidKeyedVersionedRequestApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers InvalidKeyedVersionedRequestResponseHeaders
+}
+
+type InvalidPageRequestResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type InvalidPageRequestApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers InvalidPageRequestResponseHeaders
+}
+
+type InvalidReadResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type InvalidReadApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers InvalidReadResponseHeaders
+}
+
+type InvalidVersionedRequestResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type InvalidVersionedRequestApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers InvalidVersionedRequestResponseHeaders
+}
+
+type KeyReusedResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type KeyReusedApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers KeyReusedResponseHeaders
 }
 
 type NotModifiedResponseHeaders struct {
 	CacheControl string
 	ETag         string
+	RequestID    string
 }
 type NotModifiedResponse struct {
 	Headers NotModifiedResponseHeaders
 }
 
-type OrderNotFoundApplicationProblemPlusJSONResponse Problem
+type OrderNotFoundResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type OrderNotFoundApplicationProblemPlusJSONResponse struct {
+	Body Problem
 
-type PreconditionRequiredApplicationProblemPlusJSONResponse Problem
+	Headers OrderNotFoundResponseHeaders
+}
 
-type ProductNotFoundApplicationProblemPlusJSONResponse Problem
+type PreconditionFailedResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type PreconditionFailedApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers PreconditionFailedResponseHeaders
+}
+
+type PreconditionRequiredResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type PreconditionRequiredApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers PreconditionRequiredResponseHeaders
+}
+
+type ProductNotFoundResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type ProductNotFoundApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers ProductNotFoundResponseHeaders
+}
 
 type ReadUnavailableResponseHeaders struct {
-	RetryAfter int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   int32
 }
 type ReadUnavailableApplicationProblemPlusJSONResponse struct {
 	Body Problem
@@ -2190,9 +2260,19 @@ type ReadUnavailableApplicationProblemPlusJSONResponse struct {
 	Headers ReadUnavailableResponseHeaders
 }
 
-type RouteNotFoundApplicationProblemPlusJSONResponse Problem
+type RequestTimeoutResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type RequestTimeoutApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers RequestTimeoutResponseHeaders
+}
 
 type UnauthenticatedResponseHeaders struct {
+	CacheControl    string
+	RequestID       string
 	WWWAuthenticate string
 }
 type UnauthenticatedApplicationProblemPlusJSONResponse struct {
@@ -2201,10 +2281,28 @@ type UnauthenticatedApplicationProblemPlusJSONResponse struct {
 	Headers UnauthenticatedResponseHeaders
 }
 
-type UnsupportedMediaTypeApplicationProblemPlusJSONResponse Problem
+type UnsupportedMediaTypeResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type UnsupportedMediaTypeApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers UnsupportedMediaTypeResponseHeaders
+}
+
+type UntaggedNotModifiedResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type UntaggedNotModifiedResponse struct {
+	Headers UntaggedNotModifiedResponseHeaders
+}
 
 type WriteUnavailableResponseHeaders struct {
-	RetryAfter int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   int32
 }
 type WriteUnavailableApplicationProblemPlusJSONResponse struct {
 	Body Problem
@@ -2222,6 +2320,7 @@ type ListOrdersResponseObject interface {
 
 type ListOrders200ResponseHeaders struct {
 	CacheControl string
+	RequestID    string
 }
 
 type ListOrders200JSONResponse struct {
@@ -2237,9 +2336,19 @@ func (response ListOrders200JSONResponse) VisitListOrdersResponse(w http.Respons
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
+}
+
+type ListOrders304Response = UntaggedNotModifiedResponse
+
+func (response ListOrders304Response) VisitListOrdersResponse(w http.ResponseWriter) error {
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(304)
+	return nil
 }
 
 type ListOrders400ApplicationProblemPlusJSONResponse struct {
@@ -2249,10 +2358,12 @@ type ListOrders400ApplicationProblemPlusJSONResponse struct {
 func (response ListOrders400ApplicationProblemPlusJSONResponse) VisitListOrdersResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2269,6 +2380,8 @@ func (response ListOrders401ApplicationProblemPlusJSONResponse) VisitListOrdersR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -2286,8 +2399,28 @@ func (response ListOrders403ApplicationProblemPlusJSONResponse) VisitListOrdersR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListOrders412ApplicationProblemPlusJSONResponse struct {
+	PreconditionFailedApplicationProblemPlusJSONResponse
+}
+
+func (response ListOrders412ApplicationProblemPlusJSONResponse) VisitListOrdersResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(412)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -2299,10 +2432,12 @@ type ListOrders500ApplicationProblemPlusJSONResponse struct {
 func (response ListOrders500ApplicationProblemPlusJSONResponse) VisitListOrdersResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2319,6 +2454,8 @@ func (response ListOrders503ApplicationProblemPlusJSONResponse) VisitListOrdersR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
@@ -2338,6 +2475,7 @@ type PlaceOrder201ResponseHeaders struct {
 	ETag               string
 	IdempotentReplayed *string
 	Location           string
+	RequestID          string
 }
 
 type PlaceOrder201JSONResponse struct {
@@ -2357,6 +2495,7 @@ func (response PlaceOrder201JSONResponse) VisitPlaceOrderResponse(w http.Respons
 		w.Header().Set("Idempotent-Replayed", fmt.Sprint(*response.Headers.IdempotentReplayed))
 	}
 	w.Header().Set("Location", fmt.Sprint(response.Headers.Location))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(201)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2369,10 +2508,12 @@ type PlaceOrder400ApplicationProblemPlusJSONResponse struct {
 func (response PlaceOrder400ApplicationProblemPlusJSONResponse) VisitPlaceOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2389,6 +2530,8 @@ func (response PlaceOrder401ApplicationProblemPlusJSONResponse) VisitPlaceOrderR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -2406,14 +2549,36 @@ func (response PlaceOrder403ApplicationProblemPlusJSONResponse) VisitPlaceOrderR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
 	return err
 }
 
+type PlaceOrder408ApplicationProblemPlusJSONResponse struct {
+	RequestTimeoutApplicationProblemPlusJSONResponse
+}
+
+func (response PlaceOrder408ApplicationProblemPlusJSONResponse) VisitPlaceOrderResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type PlaceOrder409ResponseHeaders struct {
-	RetryAfter *int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   *int32
 }
 
 type PlaceOrder409ApplicationProblemPlusJSONResponse struct {
@@ -2428,6 +2593,8 @@ func (response PlaceOrder409ApplicationProblemPlusJSONResponse) VisitPlaceOrderR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	if response.Headers.RetryAfter != nil {
 		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
 	}
@@ -2443,10 +2610,12 @@ type PlaceOrder413ApplicationProblemPlusJSONResponse struct {
 func (response PlaceOrder413ApplicationProblemPlusJSONResponse) VisitPlaceOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(413)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2459,10 +2628,12 @@ type PlaceOrder415ApplicationProblemPlusJSONResponse struct {
 func (response PlaceOrder415ApplicationProblemPlusJSONResponse) VisitPlaceOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(415)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2475,10 +2646,12 @@ type PlaceOrder422ApplicationProblemPlusJSONResponse struct {
 func (response PlaceOrder422ApplicationProblemPlusJSONResponse) VisitPlaceOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(422)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2491,10 +2664,12 @@ type PlaceOrder500ApplicationProblemPlusJSONResponse struct {
 func (response PlaceOrder500ApplicationProblemPlusJSONResponse) VisitPlaceOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2511,6 +2686,8 @@ func (response PlaceOrder503ApplicationProblemPlusJSONResponse) VisitPlaceOrderR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
@@ -2529,6 +2706,7 @@ type GetOrderResponseObject interface {
 type GetOrder200ResponseHeaders struct {
 	CacheControl string
 	ETag         string
+	RequestID    string
 }
 
 type GetOrder200JSONResponse struct {
@@ -2545,6 +2723,7 @@ func (response GetOrder200JSONResponse) VisitGetOrderResponse(w http.ResponseWri
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2555,21 +2734,24 @@ type GetOrder304Response = NotModifiedResponse
 func (response GetOrder304Response) VisitGetOrderResponse(w http.ResponseWriter) error {
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(304)
 	return nil
 }
 
 type GetOrder400ApplicationProblemPlusJSONResponse struct {
-	InvalidConditionalReadApplicationProblemPlusJSONResponse
+	InvalidReadApplicationProblemPlusJSONResponse
 }
 
 func (response GetOrder400ApplicationProblemPlusJSONResponse) VisitGetOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2586,6 +2768,8 @@ func (response GetOrder401ApplicationProblemPlusJSONResponse) VisitGetOrderRespo
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -2603,6 +2787,8 @@ func (response GetOrder403ApplicationProblemPlusJSONResponse) VisitGetOrderRespo
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
@@ -2616,11 +2802,31 @@ type GetOrder404ApplicationProblemPlusJSONResponse struct {
 func (response GetOrder404ApplicationProblemPlusJSONResponse) VisitGetOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetOrder412ApplicationProblemPlusJSONResponse struct {
+	PreconditionFailedApplicationProblemPlusJSONResponse
+}
+
+func (response GetOrder412ApplicationProblemPlusJSONResponse) VisitGetOrderResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(412)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -2632,10 +2838,12 @@ type GetOrder500ApplicationProblemPlusJSONResponse struct {
 func (response GetOrder500ApplicationProblemPlusJSONResponse) VisitGetOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2652,82 +2860,12 @@ func (response GetOrder503ApplicationProblemPlusJSONResponse) VisitGetOrderRespo
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
 	return err
-}
-
-type HeadOrderRequestObject struct {
-	OrderID OrderID `json:"order_id"`
-	Params  HeadOrderParams
-}
-
-type HeadOrderResponseObject interface {
-	VisitHeadOrderResponse(w http.ResponseWriter) error
-}
-
-type HeadOrder200Response = HeadFoundResponse
-
-func (response HeadOrder200Response) VisitHeadOrderResponse(w http.ResponseWriter) error {
-	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
-	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
-	w.WriteHeader(200)
-	return nil
-}
-
-type HeadOrder304Response = NotModifiedResponse
-
-func (response HeadOrder304Response) VisitHeadOrderResponse(w http.ResponseWriter) error {
-	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
-	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
-	w.WriteHeader(304)
-	return nil
-}
-
-type HeadOrder400Response = HeadInvalidResponse
-
-func (response HeadOrder400Response) VisitHeadOrderResponse(w http.ResponseWriter) error {
-	w.WriteHeader(400)
-	return nil
-}
-
-type HeadOrder401Response = HeadUnauthenticatedResponse
-
-func (response HeadOrder401Response) VisitHeadOrderResponse(w http.ResponseWriter) error {
-	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
-	w.WriteHeader(401)
-	return nil
-}
-
-type HeadOrder403Response = HeadForbiddenResponse
-
-func (response HeadOrder403Response) VisitHeadOrderResponse(w http.ResponseWriter) error {
-	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
-	w.WriteHeader(403)
-	return nil
-}
-
-type HeadOrder404Response = HeadOrderNotFoundResponse
-
-func (response HeadOrder404Response) VisitHeadOrderResponse(w http.ResponseWriter) error {
-	w.WriteHeader(404)
-	return nil
-}
-
-type HeadOrder500Response = HeadInternalErrorResponse
-
-func (response HeadOrder500Response) VisitHeadOrderResponse(w http.ResponseWriter) error {
-	w.WriteHeader(500)
-	return nil
-}
-
-type HeadOrder503Response = HeadUnavailableResponse
-
-func (response HeadOrder503Response) VisitHeadOrderResponse(w http.ResponseWriter) error {
-	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
-	w.WriteHeader(503)
-	return nil
 }
 
 type CancelOrderRequestObject struct {
@@ -2743,6 +2881,7 @@ type CancelOrderResponseObject interface {
 type CancelOrder200ResponseHeaders struct {
 	ETag               string
 	IdempotentReplayed *string
+	RequestID          string
 }
 
 type CancelOrder200JSONResponse struct {
@@ -2761,6 +2900,7 @@ func (response CancelOrder200JSONResponse) VisitCancelOrderResponse(w http.Respo
 	if response.Headers.IdempotentReplayed != nil {
 		w.Header().Set("Idempotent-Replayed", fmt.Sprint(*response.Headers.IdempotentReplayed))
 	}
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2773,10 +2913,12 @@ type CancelOrder400ApplicationProblemPlusJSONResponse struct {
 func (response CancelOrder400ApplicationProblemPlusJSONResponse) VisitCancelOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2793,6 +2935,8 @@ func (response CancelOrder401ApplicationProblemPlusJSONResponse) VisitCancelOrde
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -2810,6 +2954,8 @@ func (response CancelOrder403ApplicationProblemPlusJSONResponse) VisitCancelOrde
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
@@ -2823,17 +2969,39 @@ type CancelOrder404ApplicationProblemPlusJSONResponse struct {
 func (response CancelOrder404ApplicationProblemPlusJSONResponse) VisitCancelOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(404)
 	_, err := buf.WriteTo(w)
 	return err
 }
 
+type CancelOrder408ApplicationProblemPlusJSONResponse struct {
+	RequestTimeoutApplicationProblemPlusJSONResponse
+}
+
+func (response CancelOrder408ApplicationProblemPlusJSONResponse) VisitCancelOrderResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type CancelOrder409ResponseHeaders struct {
-	RetryAfter *int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   *int32
 }
 
 type CancelOrder409ApplicationProblemPlusJSONResponse struct {
@@ -2848,6 +3016,8 @@ func (response CancelOrder409ApplicationProblemPlusJSONResponse) VisitCancelOrde
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	if response.Headers.RetryAfter != nil {
 		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
 	}
@@ -2863,10 +3033,12 @@ type CancelOrder413ApplicationProblemPlusJSONResponse struct {
 func (response CancelOrder413ApplicationProblemPlusJSONResponse) VisitCancelOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(413)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2879,10 +3051,12 @@ type CancelOrder415ApplicationProblemPlusJSONResponse struct {
 func (response CancelOrder415ApplicationProblemPlusJSONResponse) VisitCancelOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(415)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2895,10 +3069,12 @@ type CancelOrder422ApplicationProblemPlusJSONResponse struct {
 func (response CancelOrder422ApplicationProblemPlusJSONResponse) VisitCancelOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(422)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2911,10 +3087,12 @@ type CancelOrder428ApplicationProblemPlusJSONResponse struct {
 func (response CancelOrder428ApplicationProblemPlusJSONResponse) VisitCancelOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(428)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2927,10 +3105,12 @@ type CancelOrder500ApplicationProblemPlusJSONResponse struct {
 func (response CancelOrder500ApplicationProblemPlusJSONResponse) VisitCancelOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2947,6 +3127,8 @@ func (response CancelOrder503ApplicationProblemPlusJSONResponse) VisitCancelOrde
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
@@ -2965,6 +3147,7 @@ type GetPaymentResponseObject interface {
 type GetPayment200ResponseHeaders struct {
 	CacheControl string
 	ETag         string
+	RequestID    string
 }
 
 type GetPayment200JSONResponse struct {
@@ -2981,6 +3164,7 @@ func (response GetPayment200JSONResponse) VisitGetPaymentResponse(w http.Respons
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2991,21 +3175,24 @@ type GetPayment304Response = NotModifiedResponse
 func (response GetPayment304Response) VisitGetPaymentResponse(w http.ResponseWriter) error {
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(304)
 	return nil
 }
 
 type GetPayment400ApplicationProblemPlusJSONResponse struct {
-	InvalidConditionalReadApplicationProblemPlusJSONResponse
+	InvalidReadApplicationProblemPlusJSONResponse
 }
 
 func (response GetPayment400ApplicationProblemPlusJSONResponse) VisitGetPaymentResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3022,6 +3209,8 @@ func (response GetPayment401ApplicationProblemPlusJSONResponse) VisitGetPaymentR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -3039,6 +3228,8 @@ func (response GetPayment403ApplicationProblemPlusJSONResponse) VisitGetPaymentR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
@@ -3052,11 +3243,31 @@ type GetPayment404ApplicationProblemPlusJSONResponse struct {
 func (response GetPayment404ApplicationProblemPlusJSONResponse) VisitGetPaymentResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetPayment412ApplicationProblemPlusJSONResponse struct {
+	PreconditionFailedApplicationProblemPlusJSONResponse
+}
+
+func (response GetPayment412ApplicationProblemPlusJSONResponse) VisitGetPaymentResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(412)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -3068,10 +3279,12 @@ type GetPayment500ApplicationProblemPlusJSONResponse struct {
 func (response GetPayment500ApplicationProblemPlusJSONResponse) VisitGetPaymentResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3088,82 +3301,12 @@ func (response GetPayment503ApplicationProblemPlusJSONResponse) VisitGetPaymentR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
 	return err
-}
-
-type HeadPaymentRequestObject struct {
-	OrderID OrderID `json:"order_id"`
-	Params  HeadPaymentParams
-}
-
-type HeadPaymentResponseObject interface {
-	VisitHeadPaymentResponse(w http.ResponseWriter) error
-}
-
-type HeadPayment200Response = HeadFoundResponse
-
-func (response HeadPayment200Response) VisitHeadPaymentResponse(w http.ResponseWriter) error {
-	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
-	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
-	w.WriteHeader(200)
-	return nil
-}
-
-type HeadPayment304Response = NotModifiedResponse
-
-func (response HeadPayment304Response) VisitHeadPaymentResponse(w http.ResponseWriter) error {
-	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
-	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
-	w.WriteHeader(304)
-	return nil
-}
-
-type HeadPayment400Response = HeadInvalidResponse
-
-func (response HeadPayment400Response) VisitHeadPaymentResponse(w http.ResponseWriter) error {
-	w.WriteHeader(400)
-	return nil
-}
-
-type HeadPayment401Response = HeadUnauthenticatedResponse
-
-func (response HeadPayment401Response) VisitHeadPaymentResponse(w http.ResponseWriter) error {
-	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
-	w.WriteHeader(401)
-	return nil
-}
-
-type HeadPayment403Response = HeadForbiddenResponse
-
-func (response HeadPayment403Response) VisitHeadPaymentResponse(w http.ResponseWriter) error {
-	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
-	w.WriteHeader(403)
-	return nil
-}
-
-type HeadPayment404Response = HeadOrderNotFoundResponse
-
-func (response HeadPayment404Response) VisitHeadPaymentResponse(w http.ResponseWriter) error {
-	w.WriteHeader(404)
-	return nil
-}
-
-type HeadPayment500Response = HeadInternalErrorResponse
-
-func (response HeadPayment500Response) VisitHeadPaymentResponse(w http.ResponseWriter) error {
-	w.WriteHeader(500)
-	return nil
-}
-
-type HeadPayment503Response = HeadUnavailableResponse
-
-func (response HeadPayment503Response) VisitHeadPaymentResponse(w http.ResponseWriter) error {
-	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
-	w.WriteHeader(503)
-	return nil
 }
 
 type RefundOrderRequestObject struct {
@@ -3179,6 +3322,7 @@ type RefundOrderResponseObject interface {
 type RefundOrder202ResponseHeaders struct {
 	IdempotentReplayed *string
 	Location           string
+	RequestID          string
 }
 
 type RefundOrder202JSONResponse struct {
@@ -3197,6 +3341,7 @@ func (response RefundOrder202JSONResponse) VisitRefundOrderResponse(w http.Respo
 		w.Header().Set("Idempotent-Replayed", fmt.Sprint(*response.Headers.IdempotentReplayed))
 	}
 	w.Header().Set("Location", fmt.Sprint(response.Headers.Location))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(202)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3209,10 +3354,12 @@ type RefundOrder400ApplicationProblemPlusJSONResponse struct {
 func (response RefundOrder400ApplicationProblemPlusJSONResponse) VisitRefundOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3229,6 +3376,8 @@ func (response RefundOrder401ApplicationProblemPlusJSONResponse) VisitRefundOrde
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -3246,6 +3395,8 @@ func (response RefundOrder403ApplicationProblemPlusJSONResponse) VisitRefundOrde
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
@@ -3259,17 +3410,39 @@ type RefundOrder404ApplicationProblemPlusJSONResponse struct {
 func (response RefundOrder404ApplicationProblemPlusJSONResponse) VisitRefundOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(404)
 	_, err := buf.WriteTo(w)
 	return err
 }
 
+type RefundOrder408ApplicationProblemPlusJSONResponse struct {
+	RequestTimeoutApplicationProblemPlusJSONResponse
+}
+
+func (response RefundOrder408ApplicationProblemPlusJSONResponse) VisitRefundOrderResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type RefundOrder409ResponseHeaders struct {
-	RetryAfter *int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   *int32
 }
 
 type RefundOrder409ApplicationProblemPlusJSONResponse struct {
@@ -3284,6 +3457,8 @@ func (response RefundOrder409ApplicationProblemPlusJSONResponse) VisitRefundOrde
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	if response.Headers.RetryAfter != nil {
 		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
 	}
@@ -3299,10 +3474,12 @@ type RefundOrder413ApplicationProblemPlusJSONResponse struct {
 func (response RefundOrder413ApplicationProblemPlusJSONResponse) VisitRefundOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(413)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3315,10 +3492,12 @@ type RefundOrder415ApplicationProblemPlusJSONResponse struct {
 func (response RefundOrder415ApplicationProblemPlusJSONResponse) VisitRefundOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(415)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3331,10 +3510,12 @@ type RefundOrder422ApplicationProblemPlusJSONResponse struct {
 func (response RefundOrder422ApplicationProblemPlusJSONResponse) VisitRefundOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(422)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3347,10 +3528,12 @@ type RefundOrder500ApplicationProblemPlusJSONResponse struct {
 func (response RefundOrder500ApplicationProblemPlusJSONResponse) VisitRefundOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3367,6 +3550,8 @@ func (response RefundOrder503ApplicationProblemPlusJSONResponse) VisitRefundOrde
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
@@ -3384,7 +3569,8 @@ type ShipOrderResponseObject interface {
 }
 
 type ShipOrder200ResponseHeaders struct {
-	ETag string
+	ETag      string
+	RequestID string
 }
 
 type ShipOrder200JSONResponse struct {
@@ -3400,6 +3586,7 @@ func (response ShipOrder200JSONResponse) VisitShipOrderResponse(w http.ResponseW
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3412,10 +3599,12 @@ type ShipOrder400ApplicationProblemPlusJSONResponse struct {
 func (response ShipOrder400ApplicationProblemPlusJSONResponse) VisitShipOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3432,6 +3621,8 @@ func (response ShipOrder401ApplicationProblemPlusJSONResponse) VisitShipOrderRes
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -3449,6 +3640,8 @@ func (response ShipOrder403ApplicationProblemPlusJSONResponse) VisitShipOrderRes
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
@@ -3462,24 +3655,54 @@ type ShipOrder404ApplicationProblemPlusJSONResponse struct {
 func (response ShipOrder404ApplicationProblemPlusJSONResponse) VisitShipOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(404)
 	_, err := buf.WriteTo(w)
 	return err
 }
 
-type ShipOrder409ApplicationProblemPlusJSONResponse Problem
+type ShipOrder408ApplicationProblemPlusJSONResponse struct {
+	RequestTimeoutApplicationProblemPlusJSONResponse
+}
+
+func (response ShipOrder408ApplicationProblemPlusJSONResponse) VisitShipOrderResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ShipOrder409ResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+
+type ShipOrder409ApplicationProblemPlusJSONResponse struct {
+	Body    Problem
+	Headers ShipOrder409ResponseHeaders
+}
 
 func (response ShipOrder409ApplicationProblemPlusJSONResponse) VisitShipOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(409)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3492,10 +3715,12 @@ type ShipOrder413ApplicationProblemPlusJSONResponse struct {
 func (response ShipOrder413ApplicationProblemPlusJSONResponse) VisitShipOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(413)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3508,10 +3733,12 @@ type ShipOrder415ApplicationProblemPlusJSONResponse struct {
 func (response ShipOrder415ApplicationProblemPlusJSONResponse) VisitShipOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(415)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3524,10 +3751,12 @@ type ShipOrder428ApplicationProblemPlusJSONResponse struct {
 func (response ShipOrder428ApplicationProblemPlusJSONResponse) VisitShipOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(428)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3540,10 +3769,12 @@ type ShipOrder500ApplicationProblemPlusJSONResponse struct {
 func (response ShipOrder500ApplicationProblemPlusJSONResponse) VisitShipOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3560,6 +3791,8 @@ func (response ShipOrder503ApplicationProblemPlusJSONResponse) VisitShipOrderRes
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
@@ -3577,7 +3810,8 @@ type ChangeShippingAddressResponseObject interface {
 }
 
 type ChangeShippingAddress200ResponseHeaders struct {
-	ETag string
+	ETag      string
+	RequestID string
 }
 
 type ChangeShippingAddress200JSONResponse struct {
@@ -3593,6 +3827,7 @@ func (response ChangeShippingAddress200JSONResponse) VisitChangeShippingAddressR
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3605,10 +3840,12 @@ type ChangeShippingAddress400ApplicationProblemPlusJSONResponse struct {
 func (response ChangeShippingAddress400ApplicationProblemPlusJSONResponse) VisitChangeShippingAddressResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3625,6 +3862,8 @@ func (response ChangeShippingAddress401ApplicationProblemPlusJSONResponse) Visit
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -3642,6 +3881,8 @@ func (response ChangeShippingAddress403ApplicationProblemPlusJSONResponse) Visit
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
@@ -3655,24 +3896,54 @@ type ChangeShippingAddress404ApplicationProblemPlusJSONResponse struct {
 func (response ChangeShippingAddress404ApplicationProblemPlusJSONResponse) VisitChangeShippingAddressResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(404)
 	_, err := buf.WriteTo(w)
 	return err
 }
 
-type ChangeShippingAddress409ApplicationProblemPlusJSONResponse Problem
+type ChangeShippingAddress408ApplicationProblemPlusJSONResponse struct {
+	RequestTimeoutApplicationProblemPlusJSONResponse
+}
+
+func (response ChangeShippingAddress408ApplicationProblemPlusJSONResponse) VisitChangeShippingAddressResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ChangeShippingAddress409ResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+
+type ChangeShippingAddress409ApplicationProblemPlusJSONResponse struct {
+	Body    Problem
+	Headers ChangeShippingAddress409ResponseHeaders
+}
 
 func (response ChangeShippingAddress409ApplicationProblemPlusJSONResponse) VisitChangeShippingAddressResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(409)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3685,10 +3956,12 @@ type ChangeShippingAddress413ApplicationProblemPlusJSONResponse struct {
 func (response ChangeShippingAddress413ApplicationProblemPlusJSONResponse) VisitChangeShippingAddressResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(413)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3701,10 +3974,12 @@ type ChangeShippingAddress415ApplicationProblemPlusJSONResponse struct {
 func (response ChangeShippingAddress415ApplicationProblemPlusJSONResponse) VisitChangeShippingAddressResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(415)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3717,10 +3992,12 @@ type ChangeShippingAddress428ApplicationProblemPlusJSONResponse struct {
 func (response ChangeShippingAddress428ApplicationProblemPlusJSONResponse) VisitChangeShippingAddressResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(428)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3733,10 +4010,12 @@ type ChangeShippingAddress500ApplicationProblemPlusJSONResponse struct {
 func (response ChangeShippingAddress500ApplicationProblemPlusJSONResponse) VisitChangeShippingAddressResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3753,6 +4032,8 @@ func (response ChangeShippingAddress503ApplicationProblemPlusJSONResponse) Visit
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
@@ -3769,6 +4050,7 @@ type ListProductsResponseObject interface {
 
 type ListProducts200ResponseHeaders struct {
 	CacheControl string
+	RequestID    string
 }
 
 type ListProducts200JSONResponse struct {
@@ -3784,9 +4066,19 @@ func (response ListProducts200JSONResponse) VisitListProductsResponse(w http.Res
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
+}
+
+type ListProducts304Response = UntaggedNotModifiedResponse
+
+func (response ListProducts304Response) VisitListProductsResponse(w http.ResponseWriter) error {
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(304)
+	return nil
 }
 
 type ListProducts400ApplicationProblemPlusJSONResponse struct {
@@ -3796,10 +4088,12 @@ type ListProducts400ApplicationProblemPlusJSONResponse struct {
 func (response ListProducts400ApplicationProblemPlusJSONResponse) VisitListProductsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3816,6 +4110,8 @@ func (response ListProducts401ApplicationProblemPlusJSONResponse) VisitListProdu
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -3833,8 +4129,28 @@ func (response ListProducts403ApplicationProblemPlusJSONResponse) VisitListProdu
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListProducts412ApplicationProblemPlusJSONResponse struct {
+	PreconditionFailedApplicationProblemPlusJSONResponse
+}
+
+func (response ListProducts412ApplicationProblemPlusJSONResponse) VisitListProductsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(412)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -3846,10 +4162,12 @@ type ListProducts500ApplicationProblemPlusJSONResponse struct {
 func (response ListProducts500ApplicationProblemPlusJSONResponse) VisitListProductsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3866,6 +4184,8 @@ func (response ListProducts503ApplicationProblemPlusJSONResponse) VisitListProdu
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
@@ -3884,6 +4204,7 @@ type GetProductResponseObject interface {
 type GetProduct200ResponseHeaders struct {
 	CacheControl string
 	ETag         string
+	RequestID    string
 }
 
 type GetProduct200JSONResponse struct {
@@ -3900,6 +4221,7 @@ func (response GetProduct200JSONResponse) VisitGetProductResponse(w http.Respons
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3910,21 +4232,24 @@ type GetProduct304Response = NotModifiedResponse
 func (response GetProduct304Response) VisitGetProductResponse(w http.ResponseWriter) error {
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(304)
 	return nil
 }
 
 type GetProduct400ApplicationProblemPlusJSONResponse struct {
-	InvalidConditionalReadApplicationProblemPlusJSONResponse
+	InvalidReadApplicationProblemPlusJSONResponse
 }
 
 func (response GetProduct400ApplicationProblemPlusJSONResponse) VisitGetProductResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3941,6 +4266,8 @@ func (response GetProduct401ApplicationProblemPlusJSONResponse) VisitGetProductR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -3958,6 +4285,8 @@ func (response GetProduct403ApplicationProblemPlusJSONResponse) VisitGetProductR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
@@ -3971,11 +4300,31 @@ type GetProduct404ApplicationProblemPlusJSONResponse struct {
 func (response GetProduct404ApplicationProblemPlusJSONResponse) VisitGetProductResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetProduct412ApplicationProblemPlusJSONResponse struct {
+	PreconditionFailedApplicationProblemPlusJSONResponse
+}
+
+func (response GetProduct412ApplicationProblemPlusJSONResponse) VisitGetProductResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(412)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -3987,10 +4336,12 @@ type GetProduct500ApplicationProblemPlusJSONResponse struct {
 func (response GetProduct500ApplicationProblemPlusJSONResponse) VisitGetProductResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4007,82 +4358,12 @@ func (response GetProduct503ApplicationProblemPlusJSONResponse) VisitGetProductR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
 	return err
-}
-
-type HeadProductRequestObject struct {
-	SKU    SKU `json:"sku"`
-	Params HeadProductParams
-}
-
-type HeadProductResponseObject interface {
-	VisitHeadProductResponse(w http.ResponseWriter) error
-}
-
-type HeadProduct200Response = HeadFoundResponse
-
-func (response HeadProduct200Response) VisitHeadProductResponse(w http.ResponseWriter) error {
-	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
-	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
-	w.WriteHeader(200)
-	return nil
-}
-
-type HeadProduct304Response = NotModifiedResponse
-
-func (response HeadProduct304Response) VisitHeadProductResponse(w http.ResponseWriter) error {
-	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
-	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
-	w.WriteHeader(304)
-	return nil
-}
-
-type HeadProduct400Response = HeadInvalidResponse
-
-func (response HeadProduct400Response) VisitHeadProductResponse(w http.ResponseWriter) error {
-	w.WriteHeader(400)
-	return nil
-}
-
-type HeadProduct401Response = HeadUnauthenticatedResponse
-
-func (response HeadProduct401Response) VisitHeadProductResponse(w http.ResponseWriter) error {
-	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
-	w.WriteHeader(401)
-	return nil
-}
-
-type HeadProduct403Response = HeadForbiddenResponse
-
-func (response HeadProduct403Response) VisitHeadProductResponse(w http.ResponseWriter) error {
-	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
-	w.WriteHeader(403)
-	return nil
-}
-
-type HeadProduct404Response = HeadProductNotFoundResponse
-
-func (response HeadProduct404Response) VisitHeadProductResponse(w http.ResponseWriter) error {
-	w.WriteHeader(404)
-	return nil
-}
-
-type HeadProduct500Response = HeadInternalErrorResponse
-
-func (response HeadProduct500Response) VisitHeadProductResponse(w http.ResponseWriter) error {
-	w.WriteHeader(500)
-	return nil
-}
-
-type HeadProduct503Response = HeadUnavailableResponse
-
-func (response HeadProduct503Response) VisitHeadProductResponse(w http.ResponseWriter) error {
-	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
-	w.WriteHeader(503)
-	return nil
 }
 
 type PutProductRequestObject struct {
@@ -4096,7 +4377,8 @@ type PutProductResponseObject interface {
 }
 
 type PutProduct200ResponseHeaders struct {
-	ETag string
+	ETag      string
+	RequestID string
 }
 
 type PutProduct200JSONResponse struct {
@@ -4112,14 +4394,16 @@ func (response PutProduct200JSONResponse) VisitPutProductResponse(w http.Respons
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
 }
 
 type PutProduct201ResponseHeaders struct {
-	ETag     string
-	Location string
+	ETag      string
+	Location  string
+	RequestID string
 }
 
 type PutProduct201JSONResponse struct {
@@ -4136,6 +4420,7 @@ func (response PutProduct201JSONResponse) VisitPutProductResponse(w http.Respons
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
 	w.Header().Set("Location", fmt.Sprint(response.Headers.Location))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(201)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4148,10 +4433,12 @@ type PutProduct400ApplicationProblemPlusJSONResponse struct {
 func (response PutProduct400ApplicationProblemPlusJSONResponse) VisitPutProductResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4168,6 +4455,8 @@ func (response PutProduct401ApplicationProblemPlusJSONResponse) VisitPutProductR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -4185,6 +4474,8 @@ func (response PutProduct403ApplicationProblemPlusJSONResponse) VisitPutProductR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
@@ -4198,24 +4489,54 @@ type PutProduct404ApplicationProblemPlusJSONResponse struct {
 func (response PutProduct404ApplicationProblemPlusJSONResponse) VisitPutProductResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(404)
 	_, err := buf.WriteTo(w)
 	return err
 }
 
-type PutProduct409ApplicationProblemPlusJSONResponse Problem
+type PutProduct408ApplicationProblemPlusJSONResponse struct {
+	RequestTimeoutApplicationProblemPlusJSONResponse
+}
+
+func (response PutProduct408ApplicationProblemPlusJSONResponse) VisitPutProductResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutProduct409ResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+
+type PutProduct409ApplicationProblemPlusJSONResponse struct {
+	Body    Problem
+	Headers PutProduct409ResponseHeaders
+}
 
 func (response PutProduct409ApplicationProblemPlusJSONResponse) VisitPutProductResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(409)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4228,10 +4549,12 @@ type PutProduct413ApplicationProblemPlusJSONResponse struct {
 func (response PutProduct413ApplicationProblemPlusJSONResponse) VisitPutProductResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(413)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4244,10 +4567,12 @@ type PutProduct415ApplicationProblemPlusJSONResponse struct {
 func (response PutProduct415ApplicationProblemPlusJSONResponse) VisitPutProductResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(415)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4260,10 +4585,12 @@ type PutProduct428ApplicationProblemPlusJSONResponse struct {
 func (response PutProduct428ApplicationProblemPlusJSONResponse) VisitPutProductResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(428)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4276,10 +4603,12 @@ type PutProduct500ApplicationProblemPlusJSONResponse struct {
 func (response PutProduct500ApplicationProblemPlusJSONResponse) VisitPutProductResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4296,6 +4625,8 @@ func (response PutProduct503ApplicationProblemPlusJSONResponse) VisitPutProductR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
@@ -4303,7 +4634,8 @@ func (response PutProduct503ApplicationProblemPlusJSONResponse) VisitPutProductR
 }
 
 type GetStockRequestObject struct {
-	SKU SKU `json:"sku"`
+	SKU    SKU `json:"sku"`
+	Params GetStockParams
 }
 
 type GetStockResponseObject interface {
@@ -4312,6 +4644,7 @@ type GetStockResponseObject interface {
 
 type GetStock200ResponseHeaders struct {
 	CacheControl string
+	RequestID    string
 }
 
 type GetStock200JSONResponse struct {
@@ -4327,9 +4660,19 @@ func (response GetStock200JSONResponse) VisitGetStockResponse(w http.ResponseWri
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
+}
+
+type GetStock304Response = UntaggedNotModifiedResponse
+
+func (response GetStock304Response) VisitGetStockResponse(w http.ResponseWriter) error {
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(304)
+	return nil
 }
 
 type GetStock400ApplicationProblemPlusJSONResponse struct {
@@ -4339,10 +4682,12 @@ type GetStock400ApplicationProblemPlusJSONResponse struct {
 func (response GetStock400ApplicationProblemPlusJSONResponse) VisitGetStockResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4359,6 +4704,8 @@ func (response GetStock401ApplicationProblemPlusJSONResponse) VisitGetStockRespo
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -4376,6 +4723,8 @@ func (response GetStock403ApplicationProblemPlusJSONResponse) VisitGetStockRespo
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
@@ -4389,11 +4738,31 @@ type GetStock404ApplicationProblemPlusJSONResponse struct {
 func (response GetStock404ApplicationProblemPlusJSONResponse) VisitGetStockResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetStock412ApplicationProblemPlusJSONResponse struct {
+	PreconditionFailedApplicationProblemPlusJSONResponse
+}
+
+func (response GetStock412ApplicationProblemPlusJSONResponse) VisitGetStockResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(412)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -4405,10 +4774,12 @@ type GetStock500ApplicationProblemPlusJSONResponse struct {
 func (response GetStock500ApplicationProblemPlusJSONResponse) VisitGetStockResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4425,6 +4796,8 @@ func (response GetStock503ApplicationProblemPlusJSONResponse) VisitGetStockRespo
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
@@ -4443,6 +4816,7 @@ type AdjustStockResponseObject interface {
 
 type AdjustStock200ResponseHeaders struct {
 	IdempotentReplayed *string
+	RequestID          string
 }
 
 type AdjustStock200JSONResponse struct {
@@ -4460,6 +4834,7 @@ func (response AdjustStock200JSONResponse) VisitAdjustStockResponse(w http.Respo
 	if response.Headers.IdempotentReplayed != nil {
 		w.Header().Set("Idempotent-Replayed", fmt.Sprint(*response.Headers.IdempotentReplayed))
 	}
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4472,10 +4847,12 @@ type AdjustStock400ApplicationProblemPlusJSONResponse struct {
 func (response AdjustStock400ApplicationProblemPlusJSONResponse) VisitAdjustStockResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4492,6 +4869,8 @@ func (response AdjustStock401ApplicationProblemPlusJSONResponse) VisitAdjustStoc
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -4509,6 +4888,8 @@ func (response AdjustStock403ApplicationProblemPlusJSONResponse) VisitAdjustStoc
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
@@ -4522,17 +4903,39 @@ type AdjustStock404ApplicationProblemPlusJSONResponse struct {
 func (response AdjustStock404ApplicationProblemPlusJSONResponse) VisitAdjustStockResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(404)
 	_, err := buf.WriteTo(w)
 	return err
 }
 
+type AdjustStock408ApplicationProblemPlusJSONResponse struct {
+	RequestTimeoutApplicationProblemPlusJSONResponse
+}
+
+func (response AdjustStock408ApplicationProblemPlusJSONResponse) VisitAdjustStockResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type AdjustStock409ResponseHeaders struct {
-	RetryAfter *int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   *int32
 }
 
 type AdjustStock409ApplicationProblemPlusJSONResponse struct {
@@ -4547,6 +4950,8 @@ func (response AdjustStock409ApplicationProblemPlusJSONResponse) VisitAdjustStoc
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	if response.Headers.RetryAfter != nil {
 		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
 	}
@@ -4562,10 +4967,12 @@ type AdjustStock413ApplicationProblemPlusJSONResponse struct {
 func (response AdjustStock413ApplicationProblemPlusJSONResponse) VisitAdjustStockResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(413)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4578,10 +4985,12 @@ type AdjustStock415ApplicationProblemPlusJSONResponse struct {
 func (response AdjustStock415ApplicationProblemPlusJSONResponse) VisitAdjustStockResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(415)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4594,10 +5003,12 @@ type AdjustStock422ApplicationProblemPlusJSONResponse struct {
 func (response AdjustStock422ApplicationProblemPlusJSONResponse) VisitAdjustStockResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(422)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4610,10 +5021,12 @@ type AdjustStock500ApplicationProblemPlusJSONResponse struct {
 func (response AdjustStock500ApplicationProblemPlusJSONResponse) VisitAdjustStockResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4630,6 +5043,8 @@ func (response AdjustStock503ApplicationProblemPlusJSONResponse) VisitAdjustStoc
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
@@ -4693,10 +5108,12 @@ type ReceiveProviderEvent415ApplicationProblemPlusJSONResponse struct {
 func (response ReceiveProviderEvent415ApplicationProblemPlusJSONResponse) VisitReceiveProviderEventResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(415)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4709,10 +5126,12 @@ type ReceiveProviderEvent500ApplicationProblemPlusJSONResponse struct {
 func (response ReceiveProviderEvent500ApplicationProblemPlusJSONResponse) VisitReceiveProviderEventResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4729,6 +5148,8 @@ func (response ReceiveProviderEvent503ApplicationProblemPlusJSONResponse) VisitR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
@@ -4746,18 +5167,12 @@ type StrictServerInterface interface {
 	// GetOrder Read an order
 	// (GET /v1/orders/{order_id})
 	GetOrder(ctx context.Context, request GetOrderRequestObject) (GetOrderResponseObject, error)
-	// HeadOrder Read an order's tag
-	// (HEAD /v1/orders/{order_id})
-	HeadOrder(ctx context.Context, request HeadOrderRequestObject) (HeadOrderResponseObject, error)
 	// CancelOrder Cancel an order
 	// (POST /v1/orders/{order_id}/cancellation)
 	CancelOrder(ctx context.Context, request CancelOrderRequestObject) (CancelOrderResponseObject, error)
 	// GetPayment Read an order's payment
 	// (GET /v1/orders/{order_id}/payment)
 	GetPayment(ctx context.Context, request GetPaymentRequestObject) (GetPaymentResponseObject, error)
-	// HeadPayment Read a payment's tag
-	// (HEAD /v1/orders/{order_id}/payment)
-	HeadPayment(ctx context.Context, request HeadPaymentRequestObject) (HeadPaymentResponseObject, error)
 	// RefundOrder Refund an order
 	// (POST /v1/orders/{order_id}/refunds)
 	RefundOrder(ctx context.Context, request RefundOrderRequestObject) (RefundOrderResponseObject, error)
@@ -4773,9 +5188,6 @@ type StrictServerInterface interface {
 	// GetProduct Read a product
 	// (GET /v1/products/{sku})
 	GetProduct(ctx context.Context, request GetProductRequestObject) (GetProductResponseObject, error)
-	// HeadProduct Read a product's tag
-	// (HEAD /v1/products/{sku})
-	HeadProduct(ctx context.Context, request HeadProductRequestObject) (HeadProductResponseObject, error)
 	// PutProduct Create or edit a product
 	// (PUT /v1/products/{sku})
 	PutProduct(ctx context.Context, request PutProductRequestObject) (PutProductResponseObject, error)
@@ -4915,33 +5327,6 @@ func (sh *strictHandler) GetOrder(w http.ResponseWriter, r *http.Request, orderI
 	}
 }
 
-// HeadOrder operation middleware
-func (sh *strictHandler) HeadOrder(w http.ResponseWriter, r *http.Request, orderID OrderID, params HeadOrderParams) {
-	var request HeadOrderRequestObject
-
-	request.OrderID = orderID
-	request.Params = params
-
-	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
-		return sh.ssi.HeadOrder(ctx, request.(HeadOrderRequestObject))
-	}
-	for _, middleware := range sh.middlewares {
-		handler = middleware(handler, "HeadOrder")
-	}
-
-	response, err := handler(r.Context(), w, r, request)
-
-	if err != nil {
-		sh.options.ResponseErrorHandlerFunc(w, r, err)
-	} else if validResponse, ok := response.(HeadOrderResponseObject); ok {
-		if err := validResponse.VisitHeadOrderResponse(w); err != nil {
-			sh.options.ResponseErrorHandlerFunc(w, r, err)
-		}
-	} else if response != nil {
-		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
-	}
-}
-
 // CancelOrder operation middleware
 func (sh *strictHandler) CancelOrder(w http.ResponseWriter, r *http.Request, orderID OrderID, params CancelOrderParams) {
 	var request CancelOrderRequestObject
@@ -4999,33 +5384,6 @@ func (sh *strictHandler) GetPayment(w http.ResponseWriter, r *http.Request, orde
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(GetPaymentResponseObject); ok {
 		if err := validResponse.VisitGetPaymentResponse(w); err != nil {
-			sh.options.ResponseErrorHandlerFunc(w, r, err)
-		}
-	} else if response != nil {
-		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
-	}
-}
-
-// HeadPayment operation middleware
-func (sh *strictHandler) HeadPayment(w http.ResponseWriter, r *http.Request, orderID OrderID, params HeadPaymentParams) {
-	var request HeadPaymentRequestObject
-
-	request.OrderID = orderID
-	request.Params = params
-
-	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
-		return sh.ssi.HeadPayment(ctx, request.(HeadPaymentRequestObject))
-	}
-	for _, middleware := range sh.middlewares {
-		handler = middleware(handler, "HeadPayment")
-	}
-
-	response, err := handler(r.Context(), w, r, request)
-
-	if err != nil {
-		sh.options.ResponseErrorHandlerFunc(w, r, err)
-	} else if validResponse, ok := response.(HeadPaymentResponseObject); ok {
-		if err := validResponse.VisitHeadPaymentResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {
@@ -5188,33 +5546,6 @@ func (sh *strictHandler) GetProduct(w http.ResponseWriter, r *http.Request, sku 
 	}
 }
 
-// HeadProduct operation middleware
-func (sh *strictHandler) HeadProduct(w http.ResponseWriter, r *http.Request, sku SKU, params HeadProductParams) {
-	var request HeadProductRequestObject
-
-	request.SKU = sku
-	request.Params = params
-
-	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
-		return sh.ssi.HeadProduct(ctx, request.(HeadProductRequestObject))
-	}
-	for _, middleware := range sh.middlewares {
-		handler = middleware(handler, "HeadProduct")
-	}
-
-	response, err := handler(r.Context(), w, r, request)
-
-	if err != nil {
-		sh.options.ResponseErrorHandlerFunc(w, r, err)
-	} else if validResponse, ok := response.(HeadProductResponseObject); ok {
-		if err := validResponse.VisitHeadProductResponse(w); err != nil {
-			sh.options.ResponseErrorHandlerFunc(w, r, err)
-		}
-	} else if response != nil {
-		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
-	}
-}
-
 // PutProduct operation middleware
 func (sh *strictHandler) PutProduct(w http.ResponseWriter, r *http.Request, sku SKU, params PutProductParams) {
 	var request PutProductRequestObject
@@ -5250,10 +5581,11 @@ func (sh *strictHandler) PutProduct(w http.ResponseWriter, r *http.Request, sku 
 }
 
 // GetStock operation middleware
-func (sh *strictHandler) GetStock(w http.ResponseWriter, r *http.Request, sku SKU) {
+func (sh *strictHandler) GetStock(w http.ResponseWriter, r *http.Request, sku SKU, params GetStockParams) {
 	var request GetStockRequestObject
 
 	request.SKU = sku
+	request.Params = params
 
 	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
 		return sh.ssi.GetStock(ctx, request.(GetStockRequestObject))
@@ -5338,296 +5670,4 @@ func (sh *strictHandler) ReceiveProviderEvent(w http.ResponseWriter, r *http.Req
 	} else if response != nil {
 		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
 	}
-}
-
-// Base64 encoded, compressed with deflate, json marshaled OpenAPI spec.
-// Stored as a slice of fixed-width chunks rather than one concatenated
-// const string: with thousands of chunks the chained `+` fold is several
-// times slower for the Go compiler than parsing a slice literal.
-var swaggerSpec = []string{
-	"7L3bchu5lib8KujsjqhDJymSOtiioy9ULrtL24fyluT2v6voFsFMkMxSEmAlkKK5HfpjbucR5g1mYl5h",
-	"7vabzJNMYC0AiTyQImnJclW7LsoimQdgAVjn9a2PQSRmc8EZVzLofwzYBzqbpwz+PonjjEn4U+azGc2W",
-	"QT844UJNWUbGKVVBGFzTNGf6iihR+ueXyT/+54QFYRCJnCu444dnQRikCWfdoB/8NacJiRlJKfmBKsVI",
-	"t2d+7QX94HlKFdkPwoDTGQv6wS/iH/+bvPrH/0lTlgVhMBdS0fQyErH+8aDT6wQ3N2FwEv+WS3WuRHRV",
-	"HuvFNGOMjDJxxTgRnKgpI3LK0rE/8Jiligb91n4YZIxKwfWQG27Rb3pKecTS8kveJWpKKDH3eg92T/s5",
-	"i1nGYnjWIhN8QmTyd+Y9MKUqEfyMRSyZq/LTzQUsLtHafnlJVdAPep3eUavbbfWOL3rdfme/333U7v0S",
-	"hEESB/2g0z2m7Ih2WoePo07r0ajLWsfxftTaH+/Tw1F3fBQd6CWQiqpcBv3i4TDAUy7z8TiJEsabKHwu",
-	"0piIvLwTcHkS785LCbeGQcwUTVJYGpYxkkjChSKMi3wyJWJMzk7OnrU6nS5JOIF72noaXCo9qKAf7F13",
-	"94Qmp/SGfNA5DgOVqJSteLB9WBAGKqMRuwTCHIzGx73x/uGjR6P9g5ge0f2IHfeO4w7rsINH+0f66uVc",
-	"P3Oq1Fz298yb2+aMtCMx25tnYpSymdxrmC7S75qmSXyeTDhVecbK5HstFJHJhLOYjJawP+aZuE5i2O11",
-	"gsKjLqV7VpmehF0zruzUmx8bEpGRBZX2ZyUESfWOpBPRQGp7WwseXaZ5p6C5mSTxR3aPhK6SQdP5BVue",
-	"8jeZmNQ5libNOMmkIprhzOZAIqmSNCVZznnCJ03EjtlsLhTj0fLyii0vE345t0/3yZ4tCZ3QhJOFZgPA",
-	"LeiMkSu2JHSsWAZfqWTG9CY8Yypbtk7097vs68oszBsTCW9rmNP9LcEa4pjFOGO/50nG4up+12PdgNyZ",
-	"vd2j9TnjMaGcnBbXtl6wJZkyGrNMc48uUYL0Dg/JdSKTUcrIyfnT01MSTWlGI6WnsxHVvZ19wok3NEto",
-	"b3SfjcbunZrAP88ZB6lSlc1EzLXcyqocxBMzQZ/naRoGUcaoahIhnX73cb9z0D7sbi1EtByXQf/Xj1aA",
-	"nzMeTWlIup0O0Vvy95xyBZpCLwzkVa439rMTzfGDMMh5oi7nWRLBmOlMaxBBv3t8fBwGUZ5lmhZBP3j2",
-	"9iy4uXkfBnKazGdMX4Mz0p/nCZ9c0kJxeSi1xBOoekn02gtFU39i+8fHj+sTC4N8Hq9amF6nf9BtdzqP",
-	"fsFtoNf5ZSJVneGlVCoypzBntw0SxWa4PPex+PcxYW8wesVhQv2PwZTKy5nQ0nRMU8n0Ss0SFfR7nTDg",
-	"7IO6jPJMigw3xo0j1Wuhnouc15mSzKNpw6nBBYXvL7lQl2O4eQUL2duSTAedg0atpTyYe+Mv1Vk5IjWq",
-	"oW9SGlV00C9nB8HQcxWJGXvLr7hY8Pp5oFwuUEhogRyJ2SxRoAilQjZprwKfd5mbB1ZUrWhK+YSRGV2S",
-	"Kb1mZMQYJ3Q+TxMWt1HO1zWCTaTPYWe/LPPNQKxaZ0dzf/uiMnFN3Dd0iXy2ZJlMaTZhcUgoj4ngjChG",
-	"ySS5ZpyMKOjajqZ2+W5nBbgrt9kzGRvnPEZFY73IsNciB6yPadVd3mhGB60O7XZbj6LDw9bjcYe1jg5G",
-	"nahLH8U9dhx4FuTPnJE5ja4Y7jIlMu5vcJlHEWN62CDI6l+v5YoH3f5+p93tPkYxAIfzYiEuGK2qvgth",
-	"RiFh6zNa2urlqfrie42cRj4MG+JyxtRUaPLMZ5cRzeLL60TqV3yCJD7LGQji//vf/sc//rv6x/8ijzaW",
-	"u50O8oI3GYsEjxM0qlfooYo2qf1z79bVSijo9HRC1JQqshS5Nv5jreBr7XTcekVVNDVqafuTxMWeU3E8",
-	"udF77Omn5JplMhH8c6mlzQRCqos4jypM4kRbnvC1zw4ilVyzoK+ynIWrNMUN9cDa7ixGUleMTkAjQsas",
-	"1QcyYtOExyRRzVpS40Bf5ZOQjPS1TYPsHXZWD/LV23/3jlBVlcG3GE2mW1FkguhZ9z/Olp3Fqx+f2V2O",
-	"tvmz6xpr1vOEA4o71OcqhduLKqr/FaPfGK4a7JZ5crl//vL3F1GP/XL94m+p6D3tTk9/e5G+0vzLXuwY",
-	"QMKVfvuNZZPsWl129f1xcX+H/hD9yJ5P/PvBn1DsvPLj2h53rE60UTuBL6/L88vsd0BXeE6u1u/REHaG",
-	"yBVJlCR6ye5p0+rRnIEs+pmzC0br6go8SLNs4eTIeoG6WuStEUjFOBrJehJFbK7KZL0fsbm92Hcic854",
-	"nPAJzOV8mszrJyGLWFo2hrMs0aZz8ONPLw2vvNLCiuezEXz/lx873YOjTqfT2T976548Z3GTzU0k/vZf",
-	"z+quk9KQojy7/c5F53G/0+t3Or9sQu6HVB98XQzn8smGbGn6sJfqbvS3XHMcwcmU8tJxE/wSvuofHD9q",
-	"EnX/QdMkhg32nCZpVc05IeOEpbG1HcBv2qD0XLuHXI7xKRVrR8t5JlXpOVqxYVkmMuNQwEdl2iwKwgDe",
-	"G/Rxa+519twODIMZkxJkXzDLpSIjhm67bgcW4P2WDrpVw7tPHahOL1gKVMSeCj5Ok7qM0XuNrdA6jQ53",
-	"Gdl7PfqfadVSwSylyLOIob85BGtzqbXPzFqjSpBEoT0mGag1hQ3K2UK//B7U0aqT2o1zSqUZ2f2uRpV4",
-	"IF5R+8YwZpqKBUb6ZJQlc2THMFa0XySqSaoyeNjh+MagH/z7s4uQ/PTs5Eew8qxRgdqAjKZsBlJ8Rj+8",
-	"ZHyipkH/6CAMZgm3H/fdpKTKrMB6SqMpeyq4ykRaHyH8KsHJcMXYHAZo/BhjkaHrP6Kam+Giw3mi8sqP",
-	"SAxPx63XgjM0SoZkxMZa8c1lwickUeU5zrPkmioWEi5akX75jnPtNs312QWdNK+CVBAU1RaV8c/YZfhG",
-	"WvumTX6e099z9kTvatxVEmfIrlm2tEegcn95eoNgtP+Xq1/+v9Oj14tBsPHcjqrrOKdKsUyP/j8Hwa//",
-	"9M+t///9x254dHAzCP4laJq6i1ioMzZP6RL5dJkQbzImtca+mDKOS5tI9B4pkbHYc2BRThjN0oRl1VBQ",
-	"2dVUTFzPLlgxvfLKHZRmp+9rntFLERm1pjqPd+DJLJ2lRIaESkLJnKopLlEiiWTZdVJdou3dqavXcCyy",
-	"GUjiPEtaGRszLa01HbzZ9w4Pb9+54M6DqF19uvA1mYoFmVG+JBKsY61eE2VDg6UZdjcaccLVfg9Hmszy",
-	"WdDfP9JCb5Zw/FgMU1tME5ZVxlkOhVYWCNjCmhDekAieLpGl0HRBl7APeZvsMNc7m9u7d+9Ocj0MlURU",
-	"sWZGEk01NzR84Oz5U3L06LAT6oHqi8h+m7wzBp4+Q1p56ZudigqEllhckBGjGcuIEld61kMbcDZXDfva",
-	"PBxwPRyRJX+Hc2CDkIlm16meK4u9W+FRQ3wZ/F1WpfSFfvZAJObMv3rAUxpdGXagf0SBNcQLiVZvZXvA",
-	"SyfpB5xExmg6+7cBWlhyEIQ4738bBPVX6l/hD3d9P2M03pxVVk/TUf003WgGk9EZU1Y6N58rvZxDzwMy",
-	"tKwdPDgoxUKSc6NgtMkp6H/CCAnwR2saGTqLPAOG6lbEPLXMfV79+Ozwb+/e9v52cQJ6UtAPfs9ZtixM",
-	"CIjpr2Klh93e7czkKRiAp2MtlEEmN8xdEDQTQzL8fhiSxTSJplYc6LNJQIG0WgtMm2W4DxW9YrJNXmup",
-	"SJSYMEjWcqoAagHlWX9v54p7uJhsSXVYNelup7eJ8I8TdTpePV8Wa8210a8KKSuUpIlUsAfoBHzZSBS9",
-	"zqD2zPSjV8/bU4GqOkH001+uf/npP36LfxR/h62+ihZ3QAYvdeEFWzZIE8gwEGNU68WCkxnVtnKh76GH",
-	"LIQvzCwIJW/fnv7Yvz39IQR6GValTbNwwCMxm9MMMoUUg8fqP9rk3FgQxtooaxiGFernGf0r07KnyoMO",
-	"x53oiMaPW4+iw17rYHzIWvQxPW71okfjDj2Mj8fd7kqCl7M8dmVB3ZJC8+s/oa7WOzy8WaGqrdykn7w3",
-	"XyVSa91wj3eugXtrsWM03T456D1uk3eMXg04PJHDpsanVChcU2lv27wbEXHDzbyWhyG5ZEGvqUhjO/c2",
-	"QTURSKQfwGTomzeJJPudA+eOpWQk4mV7t5nfFQt7iY756kR/suoQhA1AyZ0wmKwkVJGZkKq9Qpigq98f",
-	"VMzGNE9NIsNqjam7gcIErsrTH5tXBqR7mZ4bqtswD63HF9Nwztt1u+tfMjYO+sE/7xXpxnv4q9zT3KsY",
-	"8zk4Fp4naaNe8LMWf6ickMQYSlJRxVYR2fgpNh2LNwQ/lrTBoEwQwex4miEzlTRl5NshRg+G38EBABGu",
-	"pkKy4lou1B3NoDRidDi+eNu8DcyQyxuh8Aw3rDUGRXZb5vMXb5+KmKESmDE5F1xiovkPIl5eCPGSZhPj",
-	"FsOwUv9jADkVaGtal8+//ibR8NyYHvoufG2dBpqzaH6T6pdrIUs5OTogL5IfNFk+tMxLW5GIwcke6Bsu",
-	"lRCXcEfw/iYMnotslMQx45978GhLVI0Doyk7pVBPxPOHvXv3rlW1pZrGYG7Zq5peeigNdBk7ImiS/MRo",
-	"XCJLRdGRcDr+/dnFww3OJIKVB4ZmhFYewbyImdG7jO/UGyl451qe827dMEuOPs8Ztu4euAYWXo/3lGsl",
-	"hqbPtPl2G0EbKJCY+y/B/nNkMKnbOzywKWpgrSs/S8C9qpaCt+ULqxlr9rmG4X3Ckw0fbHj2W0693RU/",
-	"/EbOKwPyBnpNk5SOUrbFIL2E9NvG5znBVgxNZctLsBZgULX9+rn44gkBHcpyQetmJK+FmmpTakGly9Tb",
-	"+KiYY/LUbmqanjEabzEtv64qKc5c0xztpXu14J6e7B3QxzlgSl4o1M0r4QJzQdnEuQuGYAj6gi1ZfIbW",
-	"5GenZhhw0bpCO3ztrX49w52sga94cEH+cv7z69XenJBQ4/CpLZfe4KYmYYbWpf52RFftbOebtM5MDEbW",
-	"l211OYZd0coltUU14dCvq7vj6q5cWrfw/pkacHyXVlPARfB5F//2g/6GTthD7YR755qQUg4OZedv5pi9",
-	"lWe7cEuT9OeR708nbTamikeEB2cpXxrr9w8bKRjAJx7/VScZ+GQuWfy5rVzNBkFrM/mIoMxSU4duJtMm",
-	"r+gVIxQSXfQNcA18MkmlK3S9GrODGer5voLkkNdCQQLJ5592JnLFSCwYLj3UmcAmwayViirvslzWKfF4",
-	"0Qr9HR8LRhA1M9ZkeC3UKxEn46TJ/Hnne3f1FsSkOKXVbee0fRijuWZu7sAquFCtsb1/LbMov+2uOEVD",
-	"TRgc/sQFNpcQ2VSCSMa2sJtXlUjsQCOjndxKocZX3hlL9cogzIDapCF1rkiNk2tYZXORw/vCHbzDtrr7",
-	"7eB5bzf2aZzVXQWfa/yvhSJcLJ6Uk0U+jzPiTLPSL2LRgKmvWDL4rbJgDQ6ohxg7OJorrMfpcQ/j9XrL",
-	"ZT6fi0yx+BWLE3oBMbCHCR5ocgz9t+m3DFcsc14M/HKmR34J4Ts9p3dZothu59NnyXlRBbteaJWLZu+E",
-	"GQ/dyRv2NV2qPjfgwZ5xO84Ya5NhpezUZD+trdrFbC5CB/yKLUPMQKjkKQjOnuBX1EqIEIv1kAGBqXz/",
-	"LCislRO/L2hdhVqisXUxvsm0OaAS/ThT596Ua0lNjQuZCEj9gXwCTWVIvofoIuVLMs8SrvSmIop9MGni",
-	"et+OUsoBZmfuvc7WW1Ti5J11uRX/ORh86HRag8GH7vPB4MOj5/rP4+fvv/d+6XXcLyed96tvaUjO8Eo+",
-	"av5tTk7Pfyb73aOjVpfQdD6lrR7RC9GupHuWxt8rj/+k9cv7j72bxleb8pJyqskDk8OgU1SJ8Ww2V0uX",
-	"PKxPgT58I2lsoOoENhpy4/sxJPxFkaRU0lMZ2QMO7MYPmf+KhLN7KsSTVh57sdffu4eZ2sky3pnnCVnL",
-	"N8pn20CeVXcOViEpQWhsfAwC3BCELugSE9M5m1CVXLM2+YVlAouOx9piNql2NYcCCEE/k+XooJLJov/z",
-	"slla7qtqUktRzHhLCsfcRWj01VXq4+Sb6IpYawYEYxe67jy+FUNJXY79VkJhCbzdFBKYZB+Qmg7a7Qnh",
-	"eZqSxTRJWaHR6aXS36PmgakdFaFQAp5bP82LZMakorN5eeUa/Acg26GOhUzoNQsJAxa2MJUEFEW+0SUw",
-	"TGULhr1N5ifiettnxRl0cH2lKb2/ZSm8MtkttsXOVFvtpCynThXVWNslN/kEgfwtl2q0AVVM5edHL3UI",
-	"i0C/II3hqSvRXKEyHPS6j5yiUEwE4TC8ieyvqQFCxWG/WXF4nrA0djHwbTaNkWHV85JoIzJPGZwJhLbE",
-	"bGAo36AzWTkL9dIsf+i09ff3+n+d1vHl+4+d8GjFNEw9Z2MSGVVTTMUz9tC3w2rVp8l7gzpEUMttKr+N",
-	"DIjMg8uoZvPWBuMqSLehDhPzlDXxidvyPv1DgmQIAyOk7UCaDsgrwTH2uAXrPuEES4w1PWcJFxnJQSZ/",
-	"G+lz/B1UfxFbd/zEJAZTMs4oVLgYl1eisNzq6KA10swdBWhph99ey1zejUXZ/2pZftzr7e8/6nX2jx4f",
-	"Hjx6dFSW640CPfLO5zrG5c5xdUHMuLwnNa1FReI27JtlqEkOWfcLkcXyiZFBzWo0eVOypZp21e5qtcMY",
-	"2F7COHVhLS39a2/KiAT3IpsMPIEDVtlARr1MOIOTTj+c4k1WktiPjnA0y+jSggZYXIK1aaj2uhVAA+vu",
-	"tWb6bhLXQxJYdw9yjgqcwMYrs1as41LYcTTM3yNjWN5VpY1SGlvjiXOruB0HvLAiwnqJEAiFgiIopBMd",
-	"EVU0FZOcNam5cwCrq7s0rMG6Qfb0a33pjY+csf62v9rrLNbPhqnQVfiNDfZFZYExI9uYlB7MgvfctQu0",
-	"m6Vz33RpnKR76ZoJbT0Tx5Q2507nBtahzqCqPMmCPK3dcfqa2rGFh5oHrJzupuZI/YwZx6q29c1xKWpC",
-	"KqLlvsXDvTPStRzRckJvmivJfe5GyrhWaX61OJUFVEwBnv6+bAgd3aJo2ldYxJBt9Ubkfgk3qZpe8BN/",
-	"GUPoRqJPOIQ/Dc8HVuvFQ/9sy38fcrRh19wqEt8YXrAFbyqw4T7a542ESBnlqFeZgrRPKBSroMxVFWNX",
-	"BCrJEEqfh6YSlRF9H9S6GV+S6ZUAuMOC1yyteml01dO03vKytXL+cMOCQM0Ed6ilW9C8sHQ22lsFctlm",
-	"292HK93oBQ6ztFZ0lsZMKsSEh9KxTeQXor3VJFeD6NrsXBoaFyfzLs6aV1DoTpwz9BwBC9JscPT8UdYo",
-	"OTQYciboaLETbfMDAwuhSMyiJGYxWTLVJkMHUjjsQ4k1oBAMjUOyry/WvBYd6dZJDodHiAFPBZ+0yRDF",
-	"BVyPtnxkQXVHLKK5ZKscuGbZsRrYCCOLhBeWYGRdXp991/aSCfBlt3KLNzl5BRnlzjOdgdsZA5YO71Aa",
-	"Pd9T77+RDSJpa6fBzjaone+WpmgVHrfZbVbeZd9IU80HPh77q0n1M7gGlEQ0iwkC51Wgm8oAvHdVEf8J",
-	"JnLlULtVK6zQBuuzQrnGwyxkopJr9mkONk1lRVJmxJXnbVvhJ1sFc3nXfrLuQ/nJwuBDayJa5ksnf2yq",
-	"x9aEhuIp8u3Z86fk+ODw0XcNB9m4uDfINLHWsoXFa4wjLQA/C7HEoGYzmbEQdWLJuGI8Yqt9wd3Obc5g",
-	"j0AteZXMW8K4FVtzASVjBmq2wEVshl6qx0hDsjBYNTh6iKUiOgR4nDcW7160oUHEr+ZZm0+tAA9cGQtw",
-	"GGyYmO3Hf9chcXUOHt8V/QvdZbVqfKiPszt1B80BZ4NreMtuCwsfMcCyACCKiMxRY01ZF7dI3AIssfrq",
-	"v+ZCgewEv9dS5AD4N4YASjqvvGq/rHTvVxJeOq1j2hq//7jflPSyObWVSbyrFn5I9JDTkRRprhh5e3aK",
-	"0VxEPMGMrhhdfezDPKUJlwaS0N8wOwC2+ZwPfrUr6Uc4NUdplC8ex2lGGRMxQzh9EdNlSBiNpnYCDGDg",
-	"YxFJB1DZnsVtcqENxQKVSq9bLFxDBzJaIuQ0DK7t6XTbFm04y6ipWVhjZceO9V7VjMzQK7EPG1qm1NOR",
-	"w1q+a9hUghA2oaOu787V2HnODiD3siuLb9mHREJ/MysfL2eJnBnQGKOewLAQb8zcXUzTusqr34OKU/sW",
-	"DRc7BKPywOVMqdSzbS7ZB63Iy0u0C4Kwij4RrsomDVdVtoQrexxUyp7D9QmM4Vb4n6X2ANtY4wZ1vQFl",
-	"Eqp/EqVtIjIyRhJ6/euukh08/9u45O/At20c+PjW0M57BX/yuxvcm6vbLthDern9NSllmlQRzr+gHMQy",
-	"/o7nLDZrqg9asbxbWuLVng/Nq48OtbpGDv0hqWz2ciyyRDEtgMm3FnZZy7G2fvscMZfpPNnDTpB7uEbf",
-	"tcmpkmTGtEHqzPcBL4zakEgB6cfwG4V8DBvbg2wRyFRYTEUKpQYjAc4ddAoY6AZI2JYgIJMYXdeaMO4x",
-	"SSwHHMEelSQ4MB8Tc52Z85sUvH1GF69MJseadhNb5QHa3hM1rcjgqWY5a+JUtSQ185zGs+HaWewWwvvC",
-	"WWvZzF+RQrsBu/yrF6l0/KN3a07qbRa5caTeq295G6/yXaVXbpBJualvGEm0Lt3QeSWcVm4m0rSQpmHK",
-	"7tm5m1G/su/uKOnYvHv1vHZjNPe2obYNa9zVjvBc/9XNsZp2dVG71hW+tdS1mlsDQP88UTSVIYmTCYRU",
-	"eUymy/mUcbkKVG/j1MyT1i+d1vF7829rXXbm+TSZf8LBiIpc3vWJY3jZTUMPl1tCPeby13h1zTVsHlx/",
-	"btOan3t5Xlt4JH8SC5t0GrGUpGysTOQy5ypJtbgzPR9uS4Hfllh+U5wtQuifi8alATYS3Par2WJLub41",
-	"d5ww+sl2lh1Y00QL8tdO+tnzp2R/f/8Y3MlvL56WT/eaPk5u9jFVrKWSWcXtuV92Z/WaxG1laUuGULl3",
-	"0heVfA+yoTTYDTFmC+9fDpLAJ1elGcdRzaN50noOTs3HNy3/48E2H7u9FejQkkV5lqjlud5rZqfTXE17",
-	"Tf7Pv7y7AMgSaSN7YOr4zQVs2vyw1EtgaBG6v7UtDL6DcPNoaNORaaREFpKhYpxyNUSbCz+EriuAwwPV",
-	"Nhib04wqQPkmck4jJu0jtchyD4JaUQQtBiDx0VLp2y0Oc4RYHAPudVQHS80MGB27lAyvktgB9idS5hDe",
-	"tH1ixZicnfcOj0LyBv95pv+Bn5/FP56fYLZJOhk+AYNuqJbzIeBbDf/y7mIYkiFV//rbQg0BexsSsp8Q",
-	"LsgwyhIFJALYTqmEMHak67gQTVl0pYmATXAoX2J5Mkslq4Qt4IWpEPpyqtrkpdAq9BJJLSmPR+IDmSVc",
-	"mcWVffLm5/MLMvw4CGQ+GgThIECqwp+mv8LNUE8OMX+E1w3i7dlLtFXHqVigmEkTxtXTjMWMq4Sm2NgV",
-	"lhOlEATIoT+DbRLlAIgB5UIz7TaE/fFKMO+DPiDxly+lUE5Y3GFaP9B4BgDAJ5EigoMNj4kIhlB2v42Y",
-	"TGJ2C/yseeY4T8fYRnWazFc90rven57g7BsJmPgG/tnY/0lmfRmydCfaZ0ZF3OBdlkCQ7WDeEbrWWvAe",
-	"P2MOPb76h1kbU9KuGH+bpaZrVX9vr9t71O60O+1u/3Hn8fEeXFCq9kPOgTFkcDmcO2f9Krhmmyrg3PpE",
-	"QMMDPaHES5vO6ALcKyGZ0Zh5VfEsypjDxlyw0VSIK8J4DEGdAV/p+jGXyn++ZlkyXrZmlOf6QIAHCMGq",
-	"UL1C6o0Nnyq4H+7vRpD2c3hN69wLVVgX4zx5AdY/RB7HoonNuniiWV/jNepbh9aMLoFIKZ0DecwBxx9G",
-	"DHADEtvH2jSTQmtZqiRNyQSaJ3PwarE4iTCqZfzh7QEf8O+/P4NnyPb335MT7oN4aesaegAggtN8zjhR",
-	"iyRihmSUk2Gl08HQQFlpVmmBrCDEZFs/QC+wRA04jTIhpZmA9Bq/Vfs0YF4TpAwVIFomBVjPQkLH7rDc",
-	"AkJvneyKxQNejFC1bAOrPviwhm3ygi0lGbEUou6ixBmcqHLb0lHmif6ITsErNlfw0kc9MgU0I+hlRpcD",
-	"XqwOXNA7aJMTl0slMoIGneuC5aCycslAdGjy5XOzRgY9zi7S8NkFnQy9WKRFEDJNV10LMWJRFmA/kUjk",
-	"aaxFjMCgPYBf0WtAcCeSMR4Wa6DoxHgm/SbRRR8WaPVAJHZYAv+lh18UkoPOMRlWo19D/1JoKmhyfWtt",
-	"AQemOY79BYaFuBcWnYugWSALeAxDrDc2ePn99+QZnAlM59BSeBUKydBL9rCgGyYGPIxErDfLDxnl0BnD",
-	"RX9DIqdomQ34ELM7hiH5HaLcoBrZULjrl2H7jSB+PKGpFMU0JBkaG7h1Gg/bxECbIOyOtHv+oHNAhpXo",
-	"I2pCJrzlGgMedA4HfFgPSw5Dq7vZsP/MUO4HERtOYAaiCZ2Y3DaQ/Jh6BDoWAs2Tb7X+o/9A0Drnkgdf",
-	"e6X/TylfjMgpnbPv2npDF0PXVkJIKIlzXCjmvoupogQSeXHLA7Qg5bHWHj+YNnJGyfPaxsDQzbHTJ/Cn",
-	"Zyc/WlJOqe1SR1XuZLJRCCFKrg8iNE8EwBGTxwbQcCAR0iRiXLKiPid4dXoRhEHuRCk0gJwzbs6jyCZ7",
-	"5qa9WaK8NA1MoZdFyDjoB10tgsGjNWeczpOgH+y3O+19iDqpKShTXpfR/sdgwhq6fPzN9uOxegFnC5d9",
-	"ayBmhr7iNLRpIA06BzF9yBFayYGTGVqJhT6rYsAT15BM0Ukf2Qfoz/BIJaxukpg8UMdcT7HzqlQt1zvV",
-	"77n1a7P9XFyyh61ObsJbLzT4N7dfWO/scfO+0gSi1+msgTtqgjlKqVStdcHHMjofREw3xzjy76mhHGE3",
-	"7Qm7O3hD/Y4DJEHTTY5Uew2AunBr9/Zbq2BicN/+7fcVjRxuwuBws0H66O9w1wbvqaLT+SY37FtrbP9a",
-	"MhDeQ1tq12v3JUCV252v6KRAQQQv8ocW6netgktwwRlEBr2kCQCQwf68ko5xMHMhG5jDRaH9YhrzOBOz",
-	"ch5zqI85y66Z6+mp9a2MRSKLpZfkbWtxjAPbWjbIPH/PWY4PQAt8wkJC01RLIsgsyiiXthAcEpVohpic",
-	"mFTuMX5k3n2y0GqIHw5uD7i2f/SrbZNVLghkx+jvLK+CqK7y8OGs8gRAlDxuYkhgGbRsk/TtGFKlbxry",
-	"Dtj7P4h4uSXbUAvRUozK2xEr9YgvFuJCX7wFOFotXf6m7Is0eXMV7tfdchpYtrcZ67PRpS25X3FbjQG+",
-	"wRpbgh2f4TLT9IoLMmeZFJymoG8UtQyoszp9H2Dc+MQmJJiutR433Rzv1W+x2/J77K67taErb6Wz7bq7",
-	"3XVbc+5Sz4PPyroPOsc7Y2a35l5H2dvw9L3+szflfLyWtNGEtc849W7B+MOdIcUWpeOmkg1GZPRbjxc7",
-	"yBJjN5dbLSfSAhiilyDLOTfh80/FE/SJd7MRaPXO6Y/1bMf3ept0N9hYpZ5dcNPhJru4AbNT39zr3X5z",
-	"gT9+v1pIDYTzdjUEfYcVPQQdidTYDHekilxZd5jXKfujjZrfrLRfbPdKY7QWbRbBh0FL7dMT6TxpPEbX",
-	"UNltoc1NBF+PcqnEDIxRc2YMLLsNR9gfDNqk/aBAbzGjoGlyxZo0hglTu+oLXmvKOzA0oMz7VkE7Zxyx",
-	"W4qY7603neN15r7tpPMqBucK+R8Gd32/c3D7GfNB5bcUn9UeTJ9Zgm4wuQoW/B/AZEIH4t1yKmc0TU3v",
-	"kobUNHfCDS/wYo1Fz9cyU9BPu0eusJ7aRePA+9zofl++TXd3U7O6TXd4uVfjpru83tJv051eb2e46W7/",
-	"6e53+zcAfHGne17/nkvWiqhkJTF2s+2OtU18b96vkvh7VeivXV+wyrlxxlSe8ZLbAqNoUHuP+sOCajFP",
-	"FloRhljIiDFe1LKzDzRS6ZIIHrE2eWoCGRJVaS0pkTx9e/YH3IvHhFD1bMvekVlgDGbEiBGzXgySglpO",
-	"JVmwNA2rYOMuoI9Kfd9E/FW2JGI84K7ruguS+dTFSGCiJMmYzFOtw+jhTqYWPcVFZMgIEgWMG8b8MqeZ",
-	"qiQZhAOOfhSMIkCfG4ibGPXK3EkJ1O40qUg4vjvyqoQbcFCfe+7qgFmfUet0IwSq20IrasDvvak3G95e",
-	"/StAfTYbchkrdtvxV++u6XhP7XBK28vZrQiZ8LBulJ1cIrX2Xn8Aze6BPCrAZW5vYIYEtQz37lwoPq8L",
-	"Pe/1lEpIrCUYKS7YNk21HF7u5lK5kyYNn+pUaShCba7+/KM4UA56j2+/o7ln0x/C+4JccmujJhm3bNnv",
-	"bi6YvXkBO9XoirGJ6KgeYdYRjaZGo9KHisdt4jCJCDphoECcpeMQtKhSJgAcO4NN1CZDC5A0JNBDQA64",
-	"DSZBfpCth7Aa3BNQL+DVkFgypkkqSUoVywgX4KFHjYsrucpJY6f8wG4ao3DeHtcxw92CH7o7GvmhDZ59",
-	"9bl89bnsbIUWh8gyKpvWer/+F1sIvJ0H5j6P/FcfzH8VH4zd9DUnzF1s/QY3jN219+GI8YAa79oHcwLu",
-	"CGlcByaf3eWDJMqBclqV4EmpxF9OxUKSqVjoS7U6Afmfhpp958oRPF0SGsckn4cDDp4TMcFacEjWxdw9",
-	"RCTxNBgEr4LfspxLAjg3EUPjdERTrYf5xRdQnUEoSQXElaRitDFfBIf1JSSMCM5aitFb9QpToczZBaNb",
-	"KBcNhc0bJYz0tpyGdWptOI/t/RfV++rNwM0I2mRo0ydcTZPLdMJsV9yzxYav6FZf0z3+XC6Nu/JMWJbn",
-	"SgEgXxudC7iR/rBpHasQoVbASn1N7bgb54IpJKupL0YK17wLn6a53OJb8Huc3LWSca7oeKzPjAEF8Yrl",
-	"rV/Pdz6Yg6Z/cj6FWnAH00paFui15RXQDbgfu+iXSnCgIgblgLkjNMDB+isxZ9ymm3iDhM4fFFSMschQ",
-	"/bAPpKkUAz4zESIM+GglsQ/QoJHQS1kwOTJOuAEcUnRi3ZyuhglzY5x8smvSpMMUwa0dDKW7CLUgbTZK",
-	"Q9mCCdfwJjbSV7Z15zxUDs25DSpeFGnZ0nVJXIRGg9Xbg7OFbZuwU8BlW13iv1aI5AuNcujvcItoVaI5",
-	"yAE5/B6LhOJAxyab+4KvDTH4QJJNiJEPJdz/NEEEU5pekfOmTr0m5fFqEMU7xxHsxbfIe19wfqLczxvE",
-	"/u3pGKSSjWHlLSRhpIxeM+d/EGnsiuSxuWyDxBxwzTYFh9JagW0PoLO7NDr5IuESK32hozv0/apo614/",
-	"+QZh3fd6vIemvrFBcpuRNuZVNCsuDyTFOVu0xulq/CDHC33w/c14YHHHPUjwjMVJxqJNfA5e9uynS/Cn",
-	"sHpfJfhXCe5LcOsjLds09msn251A31xMrwCI/iqT7yWwj6UKCF9pRTO0krnDGD8AkdC0kM0WMWd9hYWt",
-	"eShqjBJelIDLq9zVfheV3U+Kym7zknJtd3NltxvPw9d2lwCP7666GyT+ZuXdPiT2VszDu+trifeXVuJd",
-	"wrhqqvH2zoA99+aeT4qYV0783kd5le9cWcUJixPlCqvsCV9ZWtWcX2Og2B84v2aTGJhDjd/2GK706OPP",
-	"X3NrHk4htPDdX1x2zToOYRMM3NG5SxZxe1KNOedbJtXc4zn/mlSzTVLNrlv+s6TVbL7ta3k1d7D5m9Jq",
-	"ilYh223c8xdvV3umoPlsUTukRUFhtPRBaOptj5KzT74fgt4MHXnB2CukaoF/qCV1GZBNCZDQbXKqBjwq",
-	"O8Mw5XaFI0yPSN8pIHkP2tSjS0wmKeN6zBmbmxJwKOf5xu91CShgA+733i5agPIJ28IBZngMOegc1xxf",
-	"xukBUC2NoCz57trFszhRzr91u5nwFFamzqp2hnHZRBtxPTK2UUhqjTXuxTn22bUpvV7WKebk0z26xbaH",
-	"tPnsJME9GaN41va4A8HdsX7q/tOJ/gAOxAbh+SdzIXp+GthBiJAlN/cYVvrOffUU7uopLMNbV12FuDgi",
-	"QyN8e2vAegpbImtp5Wh3vyF6EfYc+tFKX0LOAQSSkylgcyv0G8wEpJiQ19ilB1vFJkoxbsFUpcoAFB9h",
-	"JMm3lEiaYnkR5QbjG/P8M0ZGQk0HPGapovI7AHMrgU2uqvOxYEKfQfJtC/pkr288xE1c/TP68b6a9fdl",
-	"1n8jid2T9kDj50+EedzBiFlz3lvF6dshgu9spObSgDiWhBI4yiGZm+ZVmuVxNqH679DCcpc4S7kEADmB",
-	"Sf6HjtkWLh+tCGohD0YsFYsB/zvLBDEptbKS068Nlyu2LGD/zOicvYL457bZdROvQXo5dvOAqf+jDFD7",
-	"b4+76wFvy7O8ux7c0rgzfouTsnZGWZplyWSqDAxpou4npf9Plp5/p7r0nwjFEUEb0eEypmmKnIloxvRn",
-	"Am78mrN/d9YAcqb7Uh5Kmfu2Dq+F3XJB6DeK7+cuKaXSjZemgrO+n6Zm8eGrTVtMr1zXECYSesylLjAO",
-	"VlolM2Zq+xJJoJVLUvRDcj15QbJrPQt7FeEbishmr9MpCgFght9IksQuQ/43MUInayrElSTUADq5QmMY",
-	"5GymzZeixhBxCOZMgaUZWsMFexZjywtJ6EjkqsCRtFFV0/IlJBOmHJySnibiS3KbpsiFHlubnGjtBgob",
-	"zSUzD8HbLEDM0sS21jGNk7F1hmuknNiSSTJNOGJJDbieO5VX5YdhE2SSCqlCgFYIYarQkEtkJGOmw655",
-	"cIG8jS1ZG4sjoTNwq7zRgk9RdTZGTyj1oN6KoZfuWxXttd0tTPOLoh0ZtMhoB/eRpli0a9586tvXR664",
-	"vUaIMzOekHCx0BsEz2fbi7PtIPzHYqPlNWpR0YzpTkT2MMHHXjo+Nez7APKqFOhxF4XOO60qzU9Mlj0E",
-	"N4QgIo3bAz6c0XQsshmLL805wLc4rqYfzJBRIW49bDI8YE3iujpoaEZYeYUvozdcljvRgOycUn1sNZ+i",
-	"3D8kDdPRd1wqIS7hFjPuT1ATHlToN/RM+7XmK4BzVIgRg75XFbZ3Vr3HLGuDwWbX1mKtNVgHYZtIEoso",
-	"nxlZAjfE0Dui7frf7EFkrb74qYho6hrkfzvUAkyrssPv2qXeOdU2dB2wh81sG7MXLKSzxFZuIWgC+v+Y",
-	"yu31vmsXHdxMumXzWGeCsyXEO00uZJucKulq8xLpt73x2h994/o1YWB0ZjumebidpgNWMRK3gPWxYIHj",
-	"QmRX2M+wAEo293pFHfW7kTjYEH8k8snUNOUYiwygFWZ5NPWeZf3K9Qe9Lbthnhphr7Ui44YBbafRFyMF",
-	"MSzGUI6OpMhGKCqU69FUDAMV2pv3N/8vAAD//w==",
-}
-
-// decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
-// after base64-decoding and flate-decompressing the embedded blob.
-func decodeSpec() ([]byte, error) {
-	encoded := strings.Join(swaggerSpec, "")
-	compressed, err := base64.StdEncoding.DecodeString(encoded)
-	if err != nil {
-		return nil, fmt.Errorf("error base64 decoding spec: %w", err)
-	}
-	zr := flate.NewReader(bytes.NewReader(compressed))
-	var buf bytes.Buffer
-	if _, err := buf.ReadFrom(zr); err != nil {
-		return nil, fmt.Errorf("read flate: %w", err)
-	}
-	if err := zr.Close(); err != nil {
-		return nil, fmt.Errorf("close flate reader: %w", err)
-	}
-
-	return buf.Bytes(), nil
-}
-
-var rawSpec = decodeSpecCached()
-
-// a naive cache of the decoded OpenAPI spec
-func decodeSpecCached() func() ([]byte, error) {
-	data, err := decodeSpec()
-	return func() ([]byte, error) {
-		return data, err
-	}
-}
-
-// Constructs a synthetic filesystem for resolving external references when loading openapi specifications.
-func PathToRawSpec(pathToFile string) map[string]func() ([]byte, error) {
-	res := make(map[string]func() ([]byte, error))
-	if len(pathToFile) > 0 {
-		res[pathToFile] = rawSpec
-	}
-
-	return res
-}
-
-// GetSpec returns the OpenAPI specification corresponding to the generated
-// code in this file. External references in the spec are resolved through
-// PathToRawSpec; externally-referenced files must be embedded in their
-// corresponding Go packages (via the import-mapping feature). URL-based
-// external refs are not supported.
-func GetSpec() (swagger *openapi3.T, err error) {
-	resolvePath := PathToRawSpec("")
-
-	loader := openapi3.NewLoader()
-	loader.IsExternalRefsAllowed = true
-	loader.ReadFromURIFunc = func(loader *openapi3.Loader, url *url.URL) ([]byte, error) {
-		pathToFile := url.String()
-		pathToFile = path.Clean(pathToFile)
-		getSpec, ok := resolvePath[pathToFile]
-		if !ok {
-			err1 := fmt.Errorf("path not found: %s", pathToFile)
-			return nil, err1
-		}
-		return getSpec()
-	}
-	var specData []byte
-	specData, err = rawSpec()
-	if err != nil {
-		return
-	}
-	swagger, err = loader.LoadFromData(specData)
-	if err != nil {
-		return
-	}
-	return
-}
-
-// GetSpecJSON returns the raw JSON bytes of the embedded OpenAPI
-// specification: decompressed but not unmarshaled. External references
-// are not resolved here; the bytes are the spec exactly as embedded by
-// codegen. The result is cached at package init time, so repeated calls
-// are cheap.
-func GetSpecJSON() ([]byte, error) {
-	return rawSpec()
-}
-
-// GetSwagger returns the OpenAPI specification corresponding to the
-// generated code in this file.
-//
-// Deprecated: GetSwagger predates kin-openapi renaming openapi3.Swagger
-// to openapi3.T. Use [GetSpec] instead. This wrapper is retained for
-// backwards compatibility.
-func GetSwagger() (*openapi3.T, error) {
-	return GetSpec()
 }

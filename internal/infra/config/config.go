@@ -1,6 +1,9 @@
 package config
 
-import "time"
+import (
+	"net/netip"
+	"time"
+)
 
 // Database says how to reach PostgreSQL and how long to wait for what.
 type Database struct {
@@ -23,7 +26,8 @@ type API struct {
 	AuthIssuer      string
 	AuthAudience    string
 	AuthJWKSURL     string
-	TenantRequired  bool // a token without tenant is refused
+	TenantRequired  bool           // a token without tenant is refused
+	TracePeers      []netip.Prefix // the networks whose trace context is taken over
 	KeyRetention    time.Duration
 	KeyWait         time.Duration
 	EventSecrets    []string // of the provider's webhook endpoint: one, or two while the secret is rotated
@@ -71,6 +75,7 @@ func LoadAPI(lookup Lookup) (API, error) {
 		AuthAudience:    r.required("AUTH_AUDIENCE"),
 		AuthJWKSURL:     r.webURL("AUTH_JWKS_URL", false),
 		TenantRequired:  r.choice("AUTH_TENANT_REQUIRED", "false", "true") == "true",
+		TracePeers:      r.networks("TRACE_TRUSTED_PEERS"),
 		KeyWait:         r.duration("IDEMPOTENCY_KEY_WAIT", 10*time.Second, 0, time.Minute),
 		EventSecrets:    r.secrets("STRIPE_WEBHOOK_SECRET", "STRIPE_WEBHOOK_SECRET_NEXT"),
 		EventTolerance:  r.duration("PROVIDER_EVENT_TOLERANCE", 5*time.Minute, time.Second, time.Hour),

@@ -5,6 +5,7 @@ package config
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -102,6 +103,23 @@ func (r *reader) address(name, fallback string) string {
 		r.fail(name, "must be host:port; it is %q", v)
 	}
 	return v
+}
+
+// networks reads a list of networks in CIDR notation, which may be empty.
+func (r *reader) networks(name string) (networks []netip.Prefix) {
+	v, _ := r.value(name)
+	for part := range strings.SplitSeq(v, ",") {
+		if part = strings.TrimSpace(part); part == "" {
+			continue
+		}
+		network, err := netip.ParsePrefix(part)
+		if err != nil || network != network.Masked() {
+			r.fail(name, "must be networks such as 10.0.0.0/8,fd00::/8; it is %q", v)
+			return nil
+		}
+		networks = append(networks, network)
+	}
+	return networks
 }
 
 // webURL reads an absolute http or https URL, or nothing where it is optional.
