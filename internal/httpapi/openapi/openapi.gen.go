@@ -5059,43 +5059,89 @@ type ReceiveProviderEventResponseObject interface {
 	VisitReceiveProviderEventResponse(w http.ResponseWriter) error
 }
 
-type ReceiveProviderEvent200JSONResponse ProviderEventReceipt
+type ReceiveProviderEvent200ResponseHeaders struct {
+	RequestID string
+}
+
+type ReceiveProviderEvent200JSONResponse struct {
+	Body    ProviderEventReceipt
+	Headers ReceiveProviderEvent200ResponseHeaders
+}
 
 func (response ReceiveProviderEvent200JSONResponse) VisitReceiveProviderEventResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
 }
 
-type ReceiveProviderEvent400ApplicationProblemPlusJSONResponse Problem
+type ReceiveProviderEvent400ResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+
+type ReceiveProviderEvent400ApplicationProblemPlusJSONResponse struct {
+	Body    Problem
+	Headers ReceiveProviderEvent400ResponseHeaders
+}
 
 func (response ReceiveProviderEvent400ApplicationProblemPlusJSONResponse) VisitReceiveProviderEventResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
 }
 
-type ReceiveProviderEvent413ApplicationProblemPlusJSONResponse Problem
+type ReceiveProviderEvent408ApplicationProblemPlusJSONResponse struct {
+	RequestTimeoutApplicationProblemPlusJSONResponse
+}
+
+func (response ReceiveProviderEvent408ApplicationProblemPlusJSONResponse) VisitReceiveProviderEventResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReceiveProviderEvent413ResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+
+type ReceiveProviderEvent413ApplicationProblemPlusJSONResponse struct {
+	Body    Problem
+	Headers ReceiveProviderEvent413ResponseHeaders
+}
 
 func (response ReceiveProviderEvent413ApplicationProblemPlusJSONResponse) VisitReceiveProviderEventResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(413)
 	_, err := buf.WriteTo(w)
 	return err
