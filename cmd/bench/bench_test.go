@@ -54,6 +54,31 @@ func TestBenchRuns(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 }
 
+// Ensure the program runs at scale on small amounts: replays and reads of loaded orders are answered, and all expired
+// keys are purged.
+func TestBenchRunsAtScale(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "scale.json")
+	args := []string{
+		"-scale", "-seconds=0.1", "-rounds=1", "-skus=50", "-rows=1000", "-expired=1000", "-no-baseline", "-limit=2m", "-json=" + file,
+	}
+	o, err := parse(args, io.Discard)
+	require.NoError(t, err)
+	var out strings.Builder
+	require.NoError(t, run(t.Context(), o, &out), &out)
+	raw, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var r report
+	require.NoError(t, json.Unmarshal(raw, &r))
+	require.Len(t, r.Scale.Compare, 5)
+	for _, c := range r.Scale.Compare {
+		require.Positive(t, c.Before, c.Name)
+		require.Positive(t, c.After, c.Name)
+	}
+	require.Positive(t, r.Scale.PurgeRate)
+	require.Positive(t, r.Scale.Size)
+}
+
 func requireFigures(t *testing.T, o options, r report) {
 	t.Helper()
 	measured := map[string]figure{}
@@ -96,8 +121,8 @@ func TestFiguresAreWhatTheySay(t *testing.T) {
 // Ensure a flag that makes no sense is refused before anything starts.
 func TestFlagsAreChecked(t *testing.T) {
 	t.Parallel()
-	for _, args := range []string{"-clients=0", "-clients=a", "-seconds=0", "-rounds=0", "-skus=4", "-rows=1", "-unknown"} {
-		_, err := parse([]string{args}, io.Discard)
+	for _, args := range []string{"-clients=0", "-clients=a", "-seconds=0", "-rounds=0", "-skus=4", "-rows=1", "-unknown", "-quick -write=x"} {
+		_, err := parse(strings.Fields(args), io.Discard)
 		require.Error(t, err, args)
 	}
 	o, err := parse([]string{"-quick", "-clients=1,8"}, io.Discard)

@@ -54,6 +54,9 @@ func parse(args []string, usage io.Writer) (options, error) {
 		return o, err
 	}
 	o.command = strings.TrimSpace("bin/bench " + strings.Join(args, " "))
+	if quick && o.page != "" {
+		return o, errors.New("-quick figures are not for -write")
+	}
 	if quick {
 		o.seconds, o.rounds, o.samples = 0.5, 1, 5
 	}

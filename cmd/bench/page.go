@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -89,18 +90,20 @@ func (r *report) section() string {
 	fmt.Fprintf(&s, "\nMeasured on %s: %s, PostgreSQL %s, %d rounds of %g s, in %s, by\n\n    %s\n\n",
 		r.Date, r.Machine, r.PostgreSQL, r.Rounds, r.Seconds, r.Took, r.Command)
 	if r.Scale == nil {
-		fmt.Fprintf(&s, "![Requests a second](%s)\n\n", chartName)
+		fmt.Fprintf(&s, "![Requests a second](%s)\n\n%s\n", chartName, r.figureTable())
 	}
+	s.WriteString(strings.Join(slices.DeleteFunc([]string{r.paymentLines(), r.statementLines(), r.scaleLines()},
+		func(lines string) bool { return lines == "" }), "\n"))
+	return s.String() + "\n"
+}
+
+func (r *report) figureTable() string {
+	var s strings.Builder
 	for i, row := range append([][]string{figureHeader}, r.figureRows()...) {
 		s.WriteString("| " + strings.Join(row, " | ") + " |\n")
 		if i == 0 {
 			s.WriteString("|---|" + strings.Repeat("---:|", len(row)-1) + "\n")
 		}
 	}
-	for _, lines := range []string{r.paymentLines(), r.statementLines(), r.scaleLines()} {
-		if lines != "" {
-			s.WriteString("\n" + lines)
-		}
-	}
-	return s.String() + "\n"
+	return s.String()
 }

@@ -160,6 +160,18 @@ func median(values []float64) float64 {
 
 func (r *report) print(out io.Writer) {
 	fmt.Fprintf(out, "\n%s, PostgreSQL %s, %d rounds of %g s\n\n", r.Machine, r.PostgreSQL, r.Rounds, r.Seconds)
+	r.printFigures(out)
+	for _, section := range []string{r.paymentLines(), r.statementLines(), r.scaleLines()} {
+		if section != "" {
+			fmt.Fprint(out, "\n", section)
+		}
+	}
+}
+
+func (r *report) printFigures(out io.Writer) {
+	if len(r.Figures) == 0 {
+		return
+	}
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for _, row := range append([][]string{figureHeader}, r.figureRows()...) {
 		for _, cell := range row {
@@ -168,9 +180,4 @@ func (r *report) print(out io.Writer) {
 		fmt.Fprintln(t)
 	}
 	t.Flush()
-	for _, section := range []string{r.paymentLines(), r.statementLines(), r.scaleLines()} {
-		if section != "" {
-			fmt.Fprint(out, "\n", section)
-		}
-	}
 }

@@ -20,6 +20,8 @@ const (
 	purgeInterval = 5 * time.Second
 	// purgeWait bounds the wait for the keys of one round to be gone.
 	purgeWait = 10 * time.Minute
+	// Counting a million keys takes a while: seldom.
+	keyPoll = 500 * time.Millisecond
 )
 
 // scale is the figures of measureScale.
@@ -273,7 +275,7 @@ func (b *bench) awaitKeys(ctx context.Context, done func(left int) bool) (left i
 		if left, err = b.expiredKeys(ctx); err != nil || done(left) {
 			return left, err
 		}
-		if pause(ctx, drainPoll) != nil {
+		if pause(ctx, keyPoll) != nil {
 			return left, context.Cause(ctx)
 		}
 	}

@@ -148,8 +148,8 @@ func sku(i int) string { return fmt.Sprintf("SKU-%d", 100_000+i) }
 func (b *bench) seed(ctx context.Context) error {
 	for _, statement := range []string{
 		`INSERT INTO products (tenant_id, sku, name, price_amount, price_currency, active, created_at, updated_at, version)
-		SELECT $1, 'SKU-' || 100000 + i, 'Product ' || i, 1999, 'EUR', true, t, t, 1
-		FROM generate_series(0, $2 - 1) i, now() t`,
+		SELECT $1, 'SKU-' || 100000 + i, 'Product ' || i, 1999, 'EUR', true, now(), clock_timestamp(), 1
+		FROM generate_series(0, $2 - 1) i`,
 		`INSERT INTO stock (tenant_id, sku, on_hand, updated_at, version)
 		SELECT $1, 'SKU-' || 100000 + i, 1000000000, now(), 1 FROM generate_series(0, $2 - 1) i`,
 	} {

@@ -42,7 +42,7 @@ func StartAPI(ctx context.Context, c config.API, t *telemetry.Telemetry, log *sl
 	if err != nil {
 		return nil, err
 	}
-	ready, err := openReadiness(ctx, c.Database, "orders-api", pool)
+	ready, err := openReadiness(ctx, c.Database, "orders-api", pool, false)
 	if err != nil {
 		pool.Close()
 		return nil, err
@@ -78,7 +78,7 @@ func (a *API) start(ctx context.Context, c config.API, t *telemetry.Telemetry, l
 	if err != nil {
 		return err
 	}
-	if err := poolGauges(t.Metrics, a.pool); err != nil {
+	if err := databaseGauges(t.Metrics, a.pool, a.ready); err != nil {
 		return err
 	}
 	if a.listener, err = net.Listen("tcp", c.Addr); err != nil {

@@ -286,9 +286,9 @@ func (s wired) requireIndexed(t *testing.T, conn *pgx.Conn, operation, sql strin
 
 // plan is a node of EXPLAIN's answer.
 type plan struct {
-	Type  string  `json:"Node Type"`
-	Table string  `json:"Relation Name"`
-	Rows  float64 `json:"Plan Rows"`
+	Type  string  `json:"Node Type"`     //nolint:tagliatelle // as EXPLAIN has it
+	Table string  `json:"Relation Name"` //nolint:tagliatelle // as EXPLAIN has it
+	Rows  float64 `json:"Plan Rows"`     //nolint:tagliatelle // as EXPLAIN has it
 	Plans []plan
 }
 

@@ -174,7 +174,7 @@ func TestReadsEvaluateTheirPreconditions(t *testing.T) {
 					require.Empty(t, w.Body.Bytes())
 					require.Equal(t, cacheControl, w.Header().Get("Cache-Control"))
 				default:
-					require.Equal(t, mediaJSON, w.Header().Get("Content-Type"))
+					require.Equal(t, mediaJSON, w.Header().Get("Content-Type")) //nolint:testifylint // a media type, no JSON
 					require.Equal(t, cacheControl, w.Header().Get("Cache-Control"))
 				}
 			}

@@ -54,10 +54,10 @@ func observe(o Observer, log *slog.Logger) func(http.Handler) http.Handler {
 			defer func() { // also where the answer is cut off by a panic
 				took := time.Since(start)
 				nameSpan(ctx, seen)
-				o.Request(ctx, seen.operation, seen.code, seen.replayed, took)
 				log.LogAttrs(ctx, slog.LevelInfo, "request",
 					slog.String("operation", seen.operation), slog.String("method", clip(r.Method, methodMost)), slog.Int("status", seen.status),
 					slog.String("code", seen.code), slog.Bool("replayed", seen.replayed), slog.Duration("took", took))
+				o.Request(ctx, seen.operation, seen.code, seen.replayed, took) // last: who is told finds the line in the log
 			}()
 			next.ServeHTTP(&statusWriter{ResponseWriter: w, record: seen, requestID: traceID(r)}, r.WithContext(ctx))
 		})

@@ -12,12 +12,12 @@ import (
 )
 
 // decodeStrictly reads one JSON value as maps, slices and scalars. It refuses what encoding/json lets pass: duplicate
-// members, invalid UTF-8, lone surrogates (jsontext does), anything after the value, and the null character, which
+// members, invalid UTF-8, lone surrogates (the last two by jsontext), anything after the value, and the null character, which
 // PostgreSQL's text cannot hold.
 func decodeStrictly(raw []byte) (any, error) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(raw))
+	d := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true)) // decodeObject finds them
 	value, err := decodeValue(d)
-	if errors.Is(err, jsontext.ErrDuplicateName) {
+	if errors.Is(err, errDuplicateMember) {
 		return nil, malformed("The body repeats a member.")
 	}
 	if errors.Is(err, errNullCharacter) {
@@ -32,7 +32,10 @@ func decodeStrictly(raw []byte) (any, error) {
 	return value, nil
 }
 
-var errNullCharacter = errors.New("null character")
+var (
+	errNullCharacter   = errors.New("null character")
+	errDuplicateMember = errors.New("duplicate member")
+)
 
 // decodeValue reads the next value. Its depth is bounded by jsontext.
 func decodeValue(d *jsontext.Decoder) (any, error) {
@@ -66,6 +69,9 @@ func decodeObject(d *jsontext.Decoder) (any, error) {
 		name, err := stringOf(token)
 		if err != nil {
 			return nil, err
+		}
+		if _, duplicate := object[name]; duplicate {
+			return nil, errDuplicateMember
 		}
 		if object[name], err = decodeValue(d); err != nil {
 			return nil, err
