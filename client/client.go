@@ -2,7 +2,7 @@
 //
 //   - It makes an Idempotency-Key for each keyed call, or takes the caller's own (WithKey).
 //   - It sends a request again, with the same key and the same bytes, when that is safe: the answer was lost, or it was
-//     429, 502, 503, 504 or 409 idempotency_key_in_progress. It waits as Retry-After asks, else longer each time, and ends
+//     408, 429, 502, 503, 504 or 409 idempotency_key_in_progress. It waits as Retry-After asks, else longer each time, and ends
 //     within the context's deadline, or after DefaultLimit.
 //   - It hands out ETags and carries them back; Update reads, changes and writes, and reads again when somebody else was
 //     faster.

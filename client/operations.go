@@ -149,7 +149,7 @@ func (c *Client) putProduct(
 
 // GetStock reads the units on hand of a product. Stock has no tag: changes of it are deltas.
 func (c *Client) GetStock(ctx context.Context, sku openapi.SKU) (Answer[openapi.Stock], error) {
-	r, err := openapi.NewGetStockRequest(c.base, sku)
+	r, err := openapi.NewGetStockRequest(c.base, sku, nil)
 	return call[openapi.Stock](ctx, c, r, err)
 }
 

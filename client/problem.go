@@ -76,7 +76,7 @@ func problemOf(status int, header http.Header, body []byte) *Problem {
 // passing tells whether the same request may succeed later.
 func (p *Problem) passing() bool {
 	switch p.Status {
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true
 	default:
 		return p.Code == openapi.ProblemCodeIdempotencyKeyInProgress

@@ -100,6 +100,7 @@ func TestRetriesWhatMayPass(t *testing.T) {
 	t.Parallel()
 	for name, a := range map[string]answer{
 		"lost answer":     {},
+		"slow body":       {status: http.StatusRequestTimeout, code: "request_timeout"},
 		"rate limited":    {status: http.StatusTooManyRequests},
 		"bad gateway":     {status: http.StatusBadGateway, body: "<html>"},
 		"gateway timeout": {status: http.StatusGatewayTimeout},
@@ -275,12 +276,12 @@ func TestBeneathTheGeneratedClient(t *testing.T) {
 	run(t, []answer{{}, {status: http.StatusNotModified}, late}, func(t *testing.T, c *client.Client, s *script) {
 		raw, err := openapi.NewClient("http://orders.test", openapi.WithHTTPClient(c))
 		require.NoError(t, err)
-		known := &openapi.HeadOrderParams{IfNoneMatch: new(`"AAAA"`)}
-		r, err := raw.HeadOrder(t.Context(), uuid.New(), known)
+		known := &openapi.GetOrderParams{IfNoneMatch: new(`"AAAA"`)}
+		r, err := raw.GetOrder(t.Context(), uuid.New(), known)
 		require.NoError(t, err)
 		require.Equal(t, http.StatusNotModified, r.StatusCode)
 		require.NotEmpty(t, s.sent[1].token)
-		r, err = raw.HeadOrder(t.Context(), uuid.New(), known)
+		r, err = raw.GetOrder(t.Context(), uuid.New(), known)
 		require.NoError(t, err)
 		require.Equal(t, http.StatusServiceUnavailable, r.StatusCode)
 		body, err := io.ReadAll(r.Body)

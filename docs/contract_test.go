@@ -1,7 +1,6 @@
 package docs_test
 
 import (
-	"net/http"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,7 +12,7 @@ import (
 // scopeNone is the scope of an operation that takes a signature instead of a token.
 const scopeNone = "none"
 
-// contract is one operation as api/openapi.yaml states it. A HEAD is part of its GET.
+// contract is one operation as api/openapi.yaml states it.
 type contract struct {
 	route         string // method and path template
 	scope         string // none: a signature takes its place
@@ -36,9 +35,6 @@ func contracts(t testing.TB) map[string]contract {
 	all := map[string]contract{}
 	for path, item := range loadContract(t).Paths.Map() {
 		for method, op := range item.Operations() {
-			if method == http.MethodHead {
-				continue
-			}
 			c := contract{route: method + " " + path, outcomes: map[outcome]bool{}, headers: map[int][]string{}}
 			c.scope = scopeNone
 			if scopes := (*op.Security)[0]["oauth2"]; len(scopes) > 0 {

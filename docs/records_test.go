@@ -31,13 +31,14 @@ type useCase struct {
 		} `yaml:"concurrent_duplicate"`
 		Stored []storedAnswer
 	}
-	CallerVersion string `yaml:"caller_version"`
+	CallerVersion string   `yaml:"caller_version"`
+	Changes       []string // the aggregates that it saves
 	Conflicts     []conflict
-	Contention    struct{ Races []race }
-	Effects       []struct {
-		Job         string
-		ProviderKey string `yaml:"provider_key"`
+	Contention    struct {
+		Races []race
+		Rows  []sharedRow
 	}
+	Effects  []effect
 	Outcomes []outcome
 }
 
@@ -54,6 +55,19 @@ type conflict struct {
 }
 
 type race struct{ With, Test string }
+
+type effect struct {
+	DurableBy   string `yaml:"durable_by"`
+	Job         string
+	ProviderKey string `yaml:"provider_key"`
+}
+
+// sharedRow is the writers that meet at a row of an aggregate and nowhere else.
+type sharedRow struct {
+	Of   string
+	With []string
+	Test string
+}
 
 type outcome struct {
 	Status int

@@ -105,8 +105,27 @@ func TestOutcomesAreThoseOfTheContract(t *testing.T) {
 			require.False(t, stated[o], "%s states %v twice", name, o)
 			stated[o] = true
 		}
-		require.Equal(t, contracts(t)[name].outcomes, stated, name)
+		declared := contracts(t)[name].outcomes
+		for _, o := range missing(declared, stated) {
+			t.Errorf("docs/usecases/%s.yaml lacks the outcome %d %s of the contract", name, o.Status, o.Code)
+		}
+		for _, o := range missing(stated, declared) {
+			t.Errorf("docs/usecases/%s.yaml has the outcome %d %s, which the contract does not declare", name, o.Status, o.Code)
+		}
 	}
+}
+
+// missing is what is in one set and not in the other, sorted.
+func missing(from, in map[outcome]bool) (all []outcome) {
+	for o := range from {
+		if !in[o] {
+			all = append(all, o)
+		}
+	}
+	slices.SortFunc(all, func(a, b outcome) int {
+		return cmp.Or(cmp.Compare(a.Status, b.Status), cmp.Compare(a.Code, b.Code))
+	})
+	return all
 }
 
 // Ensure a record lists what the fingerprint covers: every member of the canonical input, and the route that the
@@ -132,7 +151,7 @@ func TestFingerprintsCoverTheInput(t *testing.T) {
 // members is the names that a command input has in canonical JSON, sorted. What has none (json:"-") is part of the
 // route.
 func members(input any) []string {
-	var names []string
+	names := []string{}
 	for field := range reflect.TypeOf(input).Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if name != "-" {
@@ -186,7 +205,7 @@ func number(t testing.TB, text string) int {
 }
 
 // Ensure every keyed record lists the statuses that are stored for replay, each with its headers: those that the
-// contract declares for them, but for the mark of a replay, which is never stored. TestStoredAnswersAreAsRecorded
+// contract declares for them, but for the mark of a replay and the id of the exchange, which are never stored. TestStoredAnswersAreAsRecorded
 // compares the same list with what is in the store.
 //
 // Standard: litespec/ext/concurrency#declare-replayed-transport-outcomes
@@ -203,7 +222,7 @@ func TestStoredAnswersAreThoseOfTheContract(t *testing.T) {
 		}
 		declared := map[int][]string{}
 		for status, headers := range contracts(t)[name].headers {
-			headers = slices.DeleteFunc(headers, func(h string) bool { return h == "Idempotent-Replayed" })
+			headers = slices.DeleteFunc(headers, func(h string) bool { return h == "Idempotent-Replayed" || h == "Request-Id" })
 			declared[status] = slices.Sorted(slices.Values(headers))
 		}
 		require.Equal(t, declared, stored, name)
@@ -253,7 +272,8 @@ func TestConflictsAreToldByBothSides(t *testing.T) {
 	}
 }
 
-// Ensure every conflict and every race of every record has a test that forces it.
+// Ensure every conflict, race and shared row of every record has a test that forces it. That the test really sends both
+// requests at once is checked where it runs: internal/e2e/main_test.go.
 //
 // Standard: litespec/ext/concurrency#document-write-conflict-behavior
 func TestConflictsAreForcedByTests(t *testing.T) {
@@ -272,28 +292,11 @@ func TestConflictsAreForcedByTests(t *testing.T) {
 		for _, r := range u.Contention.Races {
 			note(name, r.With, r.Test)
 		}
+		for _, r := range u.Contention.Rows {
+			note(name, strings.Join(r.With, " and "), r.Test)
+		}
 	}
 	for _, test := range slices.Sorted(maps.Keys(missing)) {
 		t.Errorf("there is no %s: %s", test, strings.Join(slices.Sorted(slices.Values(missing[test])), ", "))
-	}
-}
-
-// Ensure every external effect names a job that has a record, and a provider key that the gateway sends.
-//
-// Standard: litespec/ext/concurrency#route-required-external-effects-durably
-func TestExternalEffectsAreDurable(t *testing.T) {
-	t.Parallel()
-	all := useCases(t)
-	var sent []string
-	for _, file := range goFiles(t, "internal/infra/stripegateway", isCode) {
-		sent = append(sent, literals(file)...)
-	}
-	for name, u := range all {
-		for _, e := range u.Effects {
-			require.Equal(t, "job", all[e.Job].Kind, "%s: the job of its effect", name)
-			prefix, _, _ := strings.Cut(e.ProviderKey, "<")
-			require.Contains(t, sent, prefix, "%s: the provider key in the gateway", name)
-			require.Equal(t, all[e.Job].Effects[0].ProviderKey, e.ProviderKey, "%s: the provider key of %s", name, e.Job)
-		}
 	}
 }

@@ -42,7 +42,7 @@ var layers = []layer{
 	},
 	{
 		of:      []string{"internal/httpapi"},
-		project: []string{"internal/app", "internal/domain", "internal/httpapi/openapi"},
+		project: []string{"api", "internal/app", "internal/domain", "internal/httpapi/openapi"},
 		never:   []string{"database", "os", "testing"},
 	},
 	{
@@ -62,8 +62,8 @@ var layers = []layer{
 
 // development is what stands in for the surroundings of the service, or tests it. Production packages never import it.
 var development = []string{
-	"cmd/dev", "cmd/sandbox", "internal/embeddedpg", "internal/lossy", "internal/pgtest", "internal/sandbox",
-	"internal/testkit",
+	"cmd/bench", "cmd/dev", "cmd/sandbox", "internal/bulk", "internal/embeddedpg", "internal/lossy", "internal/pgtest",
+	"internal/sandbox", "internal/testkit",
 }
 
 // Ensure that each layer imports only what it may, and production never what is for development.

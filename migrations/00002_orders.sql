@@ -1,5 +1,5 @@
--- Orders and their payments: two aggregates, so that the provider's answer and refunds never make a customer's
--- version of the order stale.
+-- Orders and their payments: two aggregates, so that a charge that succeeds and its refunds leave a customer's version of
+-- the order as it is. A declined charge cancels the order, and so makes it stale.
 
 -- +goose Up
 CREATE TABLE orders (

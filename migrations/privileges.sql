@@ -5,7 +5,8 @@
 -- Runs after the migrations, every time, as the owner of the tables, where orders_app exists. It only ever adds: a
 -- privilege is taken back by a migration, once no running binary needs it any more.
 
-GRANT SELECT, INSERT, UPDATE ON products, stock, orders, payments, refunds, unmatched_charges, reconcile_watermarks TO orders_app;
+GRANT SELECT, INSERT, UPDATE ON products, stock, orders, payments, refunds, reconcile_watermarks TO orders_app;
+GRANT SELECT, INSERT, UPDATE, DELETE ON unmatched_charges TO orders_app; -- DELETE: one whose order has come back
 GRANT SELECT, INSERT ON order_lines TO orders_app; -- the lines of an order never change
 GRANT SELECT, INSERT, UPDATE, DELETE ON idempotency_keys TO orders_app; -- DELETE: purge-idempotency-keys
 GRANT SELECT, INSERT, UPDATE, DELETE ON provider_events TO orders_app; -- DELETE: the same job; UPDATE: its row locks

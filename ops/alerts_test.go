@@ -112,6 +112,7 @@ var troubles = map[string]func(*world) *world{
 	"OrdersBug": func(w *world) *world {
 		return w.with(requests, "code=internal_error,operation=place-order", growing(0.1))
 	},
+	"OrdersDatabaseReadOnly": func(w *world) *world { return w.with("orders_db_writable", "", still(0)) },
 	"OrdersPoolExhausted": func(w *world) *world {
 		return w.with("orders_db_connections", "state=used,pool=orders-api", still(8))
 	},

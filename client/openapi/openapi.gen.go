@@ -41,11 +41,10 @@ func (e OrderStatus) Valid() bool {
 
 // Defines values for PaymentStatus.
 const (
-	PaymentStatusCanceled   PaymentStatus = "canceled"
-	PaymentStatusFailed     PaymentStatus = "failed"
-	PaymentStatusPending    PaymentStatus = "pending"
-	PaymentStatusSucceeded  PaymentStatus = "succeeded"
-	PaymentStatusUnresolved PaymentStatus = "unresolved"
+	PaymentStatusCanceled  PaymentStatus = "canceled"
+	PaymentStatusFailed    PaymentStatus = "failed"
+	PaymentStatusPending   PaymentStatus = "pending"
+	PaymentStatusSucceeded PaymentStatus = "succeeded"
 )
 
 // Valid indicates whether the value is a known member of the PaymentStatus enum.
@@ -58,8 +57,6 @@ func (e PaymentStatus) Valid() bool {
 	case PaymentStatusPending:
 		return true
 	case PaymentStatusSucceeded:
-		return true
-	case PaymentStatusUnresolved:
 		return true
 	default:
 		return false
@@ -89,11 +86,13 @@ const (
 	ProblemCodeOrderNotShippable        ProblemCode = "order_not_shippable"
 	ProblemCodeOutcomeUnknown           ProblemCode = "outcome_unknown"
 	ProblemCodePaymentNotSettled        ProblemCode = "payment_not_settled"
+	ProblemCodePreconditionFailed       ProblemCode = "precondition_failed"
 	ProblemCodePreconditionRequired     ProblemCode = "precondition_required"
 	ProblemCodeProductExists            ProblemCode = "product_exists"
 	ProblemCodeProductNotFound          ProblemCode = "product_not_found"
 	ProblemCodeProductUnavailable       ProblemCode = "product_unavailable"
 	ProblemCodeRefundExceedsCharge      ProblemCode = "refund_exceeds_charge"
+	ProblemCodeRequestTimeout           ProblemCode = "request_timeout"
 	ProblemCodeRouteNotFound            ProblemCode = "route_not_found"
 	ProblemCodeTryAgain                 ProblemCode = "try_again"
 	ProblemCodeUnauthenticated          ProblemCode = "unauthenticated"
@@ -147,6 +146,8 @@ func (e ProblemCode) Valid() bool {
 		return true
 	case ProblemCodePaymentNotSettled:
 		return true
+	case ProblemCodePreconditionFailed:
+		return true
 	case ProblemCodePreconditionRequired:
 		return true
 	case ProblemCodeProductExists:
@@ -156,6 +157,8 @@ func (e ProblemCode) Valid() bool {
 	case ProblemCodeProductUnavailable:
 		return true
 	case ProblemCodeRefundExceedsCharge:
+		return true
+	case ProblemCodeRequestTimeout:
 		return true
 	case ProblemCodeRouteNotFound:
 		return true
@@ -217,7 +220,8 @@ func (e RefundStatus) Valid() bool {
 type Address struct {
 	City string `json:"city"`
 
-	// Country An ISO 3166-1 alpha-2 code.
+	// Country An assigned ISO 3166-1 alpha-2 code. Any other code of this form is `validation_failed`: `ZZ`, a reserved code
+	// such as `EU`, and one for private use such as `XK`.
 	Country string `json:"country"`
 	Line1   string `json:"line1"`
 
@@ -229,7 +233,7 @@ type Address struct {
 
 // AdjustStockRequest defines model for AdjustStockRequest.
 type AdjustStockRequest struct {
-	// Delta Units to add, or to take away when negative. Zero is refused with `validation_failed`.
+	// Delta Units to add, or to take away when negative; not zero.
 	Delta int64 `json:"delta"`
 
 	// Reason Why, in your words; empty is the same as absent. Printable text.
@@ -268,7 +272,8 @@ type CancellationReceipt struct {
 // Carrier Example: DHL
 type Carrier = string
 
-// Currency An ISO 4217 code.
+// Currency An ISO 4217 code of a currency that the service charges in. Any other code of this form (`AAA`, or a currency that
+// exists no longer) is `validation_failed`.
 //
 // Example: EUR
 type Currency = string
@@ -278,7 +283,8 @@ type FieldError struct {
 	// Code Which rule was broken, for programs.
 	Code string `json:"code"`
 
-	// Field The path in the body (`lines/0/quantity`), or the name of the parameter or header.
+	// Field The path in the body (`lines/0/quantity`; RFC 6901 without the leading slash), down to the name of an unknown
+	// member, or the name of the parameter. Empty: the whole body.
 	Field string `json:"field"`
 
 	// Message Which rule was broken, for people.
@@ -291,7 +297,9 @@ type FieldError struct {
 type Money struct {
 	Amount int64 `json:"amount"`
 
-	// Currency An ISO 4217 code.
+	// Currency An ISO 4217 code of a currency that the service charges in. Any other code of this form (`AAA`, or a currency that
+	// exists no longer) is `validation_failed`.
+	//
 	//
 	// Example: EUR
 	Currency Currency `json:"currency"`
@@ -437,8 +445,8 @@ type Payment struct {
 	// Refunds Oldest first.
 	Refunds []Refund `json:"refunds"`
 
-	// Status `pending`: no known outcome yet. `succeeded`: charged. `failed`: declined. `unresolved`: the outcome is being found
-	// out. `canceled`: never charged, because the order was cancelled first.
+	// Status `pending`: the payment provider has not decided yet. `succeeded`: charged. `failed`: declined, or refused for too
+	// long. `canceled`: never charged, because the order was cancelled first.
 	Status PaymentStatus `json:"status"`
 
 	// UpdatedAt RFC 3339, in UTC.
@@ -447,13 +455,15 @@ type Payment struct {
 	UpdatedAt Timestamp `json:"updated_at"`
 }
 
-// PaymentStatus `pending`: no known outcome yet. `succeeded`: charged. `failed`: declined. `unresolved`: the outcome is being found
-// out. `canceled`: never charged, because the order was cancelled first.
+// PaymentStatus `pending`: the payment provider has not decided yet. `succeeded`: charged. `failed`: declined, or refused for too
+// long. `canceled`: never charged, because the order was cancelled first.
 type PaymentStatus string
 
 // PlaceOrderRequest What to buy and where it goes. The prices are the catalogue's.
 type PlaceOrderRequest struct {
-	// Currency An ISO 4217 code.
+	// Currency An ISO 4217 code of a currency that the service charges in. Any other code of this form (`AAA`, or a currency that
+	// exists no longer) is `validation_failed`.
+	//
 	//
 	// Example: EUR
 	Currency Currency           `json:"currency"`
@@ -672,6 +682,9 @@ type OrderStatusFilter = OrderStatus
 // ProductStatusFilter defines model for ProductStatusFilter.
 type ProductStatusFilter = ProductStatus
 
+// ReadIfMatch defines model for ReadIfMatch.
+type ReadIfMatch = string
+
 // SKU Capitals, digits and hyphens.
 //
 // Example: TEA-001
@@ -685,9 +698,6 @@ type Forbidden = Problem
 
 // InternalError An error (RFC 9457).
 type InternalError = Problem
-
-// InvalidConditionalRead An error (RFC 9457).
-type InvalidConditionalRead = Problem
 
 // InvalidKeyedRequest An error (RFC 9457).
 type InvalidKeyedRequest = Problem
@@ -710,6 +720,9 @@ type KeyReused = Problem
 // OrderNotFound An error (RFC 9457).
 type OrderNotFound = Problem
 
+// PreconditionFailed An error (RFC 9457).
+type PreconditionFailed = Problem
+
 // PreconditionRequired An error (RFC 9457).
 type PreconditionRequired = Problem
 
@@ -718,6 +731,9 @@ type ProductNotFound = Problem
 
 // ReadUnavailable An error (RFC 9457).
 type ReadUnavailable = Problem
+
+// RequestTimeout An error (RFC 9457).
+type RequestTimeout = Problem
 
 // Unauthenticated An error (RFC 9457).
 type Unauthenticated = Problem
@@ -738,6 +754,13 @@ type ListOrdersParams struct {
 
 	// Status Only orders in this state.
 	Status *OrderStatusFilter `form:"status,omitempty" json:"status,omitempty"`
+
+	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
+	// has no tag (a page, the stock) matches `*` alone.
+	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
+
+	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
+	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
 // PlaceOrderParams defines parameters for PlaceOrder.
@@ -749,12 +772,10 @@ type PlaceOrderParams struct {
 
 // GetOrderParams defines parameters for GetOrder.
 type GetOrderParams struct {
-	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
-	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
-}
+	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
+	// has no tag (a page, the stock) matches `*` alone.
+	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
 
-// HeadOrderParams defines parameters for HeadOrder.
-type HeadOrderParams struct {
 	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
@@ -772,12 +793,10 @@ type CancelOrderParams struct {
 
 // GetPaymentParams defines parameters for GetPayment.
 type GetPaymentParams struct {
-	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
-	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
-}
+	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
+	// has no tag (a page, the stock) matches `*` alone.
+	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
 
-// HeadPaymentParams defines parameters for HeadPayment.
-type HeadPaymentParams struct {
 	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
@@ -813,16 +832,21 @@ type ListProductsParams struct {
 
 	// Status Only products that are for sale (`active`), or only those that are not.
 	Status *ProductStatusFilter `form:"status,omitempty" json:"status,omitempty"`
-}
 
-// GetProductParams defines parameters for GetProduct.
-type GetProductParams struct {
+	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
+	// has no tag (a page, the stock) matches `*` alone.
+	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
+
 	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
-// HeadProductParams defines parameters for HeadProduct.
-type HeadProductParams struct {
+// GetProductParams defines parameters for GetProduct.
+type GetProductParams struct {
+	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
+	// has no tag (a page, the stock) matches `*` alone.
+	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
+
 	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
@@ -834,6 +858,16 @@ type PutProductParams struct {
 
 	// IfNoneMatch To create, `*`, which is the only value that this operation takes. Never together with `If-Match`.
 	IfNoneMatch *CreateIfNoneMatch `json:"If-None-Match,omitempty"`
+}
+
+// GetStockParams defines parameters for GetStock.
+type GetStockParams struct {
+	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
+	// has no tag (a page, the stock) matches `*` alone.
+	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
+
+	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
+	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
 // AdjustStockParams defines parameters for AdjustStock.
@@ -943,6 +977,12 @@ type ClientInterface interface {
 	// Your own orders, newest first; with `orders:admin` every order of the tenant. A page is no resource of its own, so
 	// it has no tag: read one order to change it.
 	//
+	// An order takes its place in the list when the service begins to place it, and is seen once that is committed: at
+	// most 40 seconds later (30 for the request and 10 for its commit, as configured by default), or never. So an order
+	// can appear behind newer ones that were seen already. Whoever polls for new orders reads from the first page down to
+	// the first order that is more than 60 seconds older than the newest one of the poll before, and skips the ids that it
+	// knows.
+	//
 	// Corresponds with GET /v1/orders (the `ListOrders` operationId).
 	ListOrders(ctx context.Context, params *ListOrdersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
@@ -976,13 +1016,6 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/orders/{order_id} (the `GetOrder` operationId).
 	GetOrder(ctx context.Context, orderID OrderID, params *GetOrderParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// HeadOrder Read an order's tag
-	//
-	// What get-order answers, without a body.
-	//
-	// Corresponds with HEAD /v1/orders/{order_id} (the `HeadOrder` operationId).
-	HeadOrder(ctx context.Context, orderID OrderID, params *HeadOrderParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
 	// CancelOrderWithBody Cancel an order
 	//
 	// Returns the stock, and refunds what was or will have been charged, exactly once. Conflicts with ship-order: without
@@ -1009,18 +1042,11 @@ type ClientInterface interface {
 
 	// GetPayment Read an order's payment
 	//
-	// How the charge and each refund stand. `pending` ends by itself; `unresolved` means that the provider's answer was
-	// lost for good and the service is finding out. `refunded` counts pending and succeeded refunds.
+	// How the charge and each refund stand. `pending` ends by itself, once the provider has decided. `refunded` counts
+	// pending and succeeded refunds; a refund that fails later no longer counts.
 	//
 	// Corresponds with GET /v1/orders/{order_id}/payment (the `GetPayment` operationId).
 	GetPayment(ctx context.Context, orderID OrderID, params *GetPaymentParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// HeadPayment Read a payment's tag
-	//
-	// What get-payment answers, without a body.
-	//
-	// Corresponds with HEAD /v1/orders/{order_id}/payment (the `HeadPayment` operationId).
-	HeadPayment(ctx context.Context, orderID OrderID, params *HeadPaymentParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RefundOrderWithBody Refund an order
 	//
@@ -1100,13 +1126,6 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/products/{sku} (the `GetProduct` operationId).
 	GetProduct(ctx context.Context, sku SKU, params *GetProductParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// HeadProduct Read a product's tag
-	//
-	// What get-product answers, without a body.
-	//
-	// Corresponds with HEAD /v1/products/{sku} (the `HeadProduct` operationId).
-	HeadProduct(ctx context.Context, sku SKU, params *HeadProductParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
 	// PutProductWithBody Create or edit a product
 	//
 	// Send exactly one precondition: `If-None-Match: *` to create, or `If-Match` with the tag that you read to edit. It
@@ -1135,7 +1154,7 @@ type ClientInterface interface {
 	// deltas), so it has no tag.
 	//
 	// Corresponds with GET /v1/products/{sku}/stock (the `GetStock` operationId).
-	GetStock(ctx context.Context, sku SKU, reqEditors ...RequestEditorFn) (*http.Response, error)
+	GetStock(ctx context.Context, sku SKU, params *GetStockParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// AdjustStockWithBody Adjust a product's stock
 	//
@@ -1162,6 +1181,12 @@ type ClientInterface interface {
 //
 // Your own orders, newest first; with `orders:admin` every order of the tenant. A page is no resource of its own, so
 // it has no tag: read one order to change it.
+//
+// An order takes its place in the list when the service begins to place it, and is seen once that is committed: at
+// most 40 seconds later (30 for the request and 10 for its commit, as configured by default), or never. So an order
+// can appear behind newer ones that were seen already. Whoever polls for new orders reads from the first page down to
+// the first order that is more than 60 seconds older than the newest one of the poll before, and skips the ids that it
+// knows.
 //
 // Corresponds with GET /v1/orders (the `ListOrders` operationId).
 func (c *Client) ListOrders(ctx context.Context, params *ListOrdersParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1236,23 +1261,6 @@ func (c *Client) GetOrder(ctx context.Context, orderID OrderID, params *GetOrder
 	return c.Client.Do(req)
 }
 
-// HeadOrder Read an order's tag
-//
-// What get-order answers, without a body.
-//
-// Corresponds with HEAD /v1/orders/{order_id} (the `HeadOrder` operationId).
-func (c *Client) HeadOrder(ctx context.Context, orderID OrderID, params *HeadOrderParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewHeadOrderRequest(c.Server, orderID, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
 // CancelOrderWithBody Cancel an order
 //
 // Returns the stock, and refunds what was or will have been charged, exactly once. Conflicts with ship-order: without
@@ -1299,29 +1307,12 @@ func (c *Client) CancelOrder(ctx context.Context, orderID OrderID, params *Cance
 
 // GetPayment Read an order's payment
 //
-// How the charge and each refund stand. `pending` ends by itself; `unresolved` means that the provider's answer was
-// lost for good and the service is finding out. `refunded` counts pending and succeeded refunds.
+// How the charge and each refund stand. `pending` ends by itself, once the provider has decided. `refunded` counts
+// pending and succeeded refunds; a refund that fails later no longer counts.
 //
 // Corresponds with GET /v1/orders/{order_id}/payment (the `GetPayment` operationId).
 func (c *Client) GetPayment(ctx context.Context, orderID OrderID, params *GetPaymentParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetPaymentRequest(c.Server, orderID, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// HeadPayment Read a payment's tag
-//
-// What get-payment answers, without a body.
-//
-// Corresponds with HEAD /v1/orders/{order_id}/payment (the `HeadPayment` operationId).
-func (c *Client) HeadPayment(ctx context.Context, orderID OrderID, params *HeadPaymentParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewHeadPaymentRequest(c.Server, orderID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -1490,23 +1481,6 @@ func (c *Client) GetProduct(ctx context.Context, sku SKU, params *GetProductPara
 	return c.Client.Do(req)
 }
 
-// HeadProduct Read a product's tag
-//
-// What get-product answers, without a body.
-//
-// Corresponds with HEAD /v1/products/{sku} (the `HeadProduct` operationId).
-func (c *Client) HeadProduct(ctx context.Context, sku SKU, params *HeadProductParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewHeadProductRequest(c.Server, sku, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
 // PutProductWithBody Create or edit a product
 //
 // Send exactly one precondition: `If-None-Match: *` to create, or `If-Match` with the tag that you read to edit. It
@@ -1555,8 +1529,8 @@ func (c *Client) PutProduct(ctx context.Context, sku SKU, params *PutProductPara
 // deltas), so it has no tag.
 //
 // Corresponds with GET /v1/products/{sku}/stock (the `GetStock` operationId).
-func (c *Client) GetStock(ctx context.Context, sku SKU, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetStockRequest(c.Server, sku)
+func (c *Client) GetStock(ctx context.Context, sku SKU, params *GetStockParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetStockRequest(c.Server, sku, params)
 	if err != nil {
 		return nil, err
 	}
@@ -1682,6 +1656,32 @@ func NewListOrdersRequest(server string, params *ListOrdersParams) (*http.Reques
 		return nil, err
 	}
 
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+		if params.IfNoneMatch != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-None-Match", headerParam1)
+		}
+
+	}
+
 	return req, nil
 }
 
@@ -1771,64 +1771,26 @@ func NewGetOrderRequest(server string, orderID OrderID, params *GetOrderParams) 
 
 	if params != nil {
 
-		if params.IfNoneMatch != nil {
+		if params.IfMatch != nil {
 			var headerParam0 string
 
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("If-None-Match", headerParam0)
+			req.Header.Set("If-Match", headerParam0)
 		}
 
-	}
-
-	return req, nil
-}
-
-// NewHeadOrderRequest constructs an http.Request for the HeadOrder method
-func NewHeadOrderRequest(server string, orderID OrderID, params *HeadOrderParams) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "order_id", orderID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/orders/%s", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodHead, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-
 		if params.IfNoneMatch != nil {
-			var headerParam0 string
+			var headerParam1 string
 
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("If-None-Match", headerParam0)
+			req.Header.Set("If-None-Match", headerParam1)
 		}
 
 	}
@@ -1938,64 +1900,26 @@ func NewGetPaymentRequest(server string, orderID OrderID, params *GetPaymentPara
 
 	if params != nil {
 
-		if params.IfNoneMatch != nil {
+		if params.IfMatch != nil {
 			var headerParam0 string
 
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("If-None-Match", headerParam0)
+			req.Header.Set("If-Match", headerParam0)
 		}
 
-	}
-
-	return req, nil
-}
-
-// NewHeadPaymentRequest constructs an http.Request for the HeadPayment method
-func NewHeadPaymentRequest(server string, orderID OrderID, params *HeadPaymentParams) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "order_id", orderID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/orders/%s/payment", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodHead, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-
 		if params.IfNoneMatch != nil {
-			var headerParam0 string
+			var headerParam1 string
 
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("If-None-Match", headerParam0)
+			req.Header.Set("If-None-Match", headerParam1)
 		}
 
 	}
@@ -2258,6 +2182,32 @@ func NewListProductsRequest(server string, params *ListProductsParams) (*http.Re
 		return nil, err
 	}
 
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+		if params.IfNoneMatch != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-None-Match", headerParam1)
+		}
+
+	}
+
 	return req, nil
 }
 
@@ -2294,64 +2244,26 @@ func NewGetProductRequest(server string, sku SKU, params *GetProductParams) (*ht
 
 	if params != nil {
 
-		if params.IfNoneMatch != nil {
+		if params.IfMatch != nil {
 			var headerParam0 string
 
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("If-None-Match", headerParam0)
+			req.Header.Set("If-Match", headerParam0)
 		}
 
-	}
-
-	return req, nil
-}
-
-// NewHeadProductRequest constructs an http.Request for the HeadProduct method
-func NewHeadProductRequest(server string, sku SKU, params *HeadProductParams) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sku", sku, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/products/%s", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodHead, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-
 		if params.IfNoneMatch != nil {
-			var headerParam0 string
+			var headerParam1 string
 
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("If-None-Match", headerParam0)
+			req.Header.Set("If-None-Match", headerParam1)
 		}
 
 	}
@@ -2433,7 +2345,7 @@ func NewPutProductRequestWithBody(server string, sku SKU, params *PutProductPara
 }
 
 // NewGetStockRequest constructs an http.Request for the GetStock method
-func NewGetStockRequest(server string, sku SKU) (*http.Request, error) {
+func NewGetStockRequest(server string, sku SKU, params *GetStockParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -2461,6 +2373,32 @@ func NewGetStockRequest(server string, sku SKU) (*http.Request, error) {
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+		if params.IfNoneMatch != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-None-Match", headerParam1)
+		}
+
 	}
 
 	return req, nil
@@ -2575,6 +2513,12 @@ type ClientWithResponsesInterface interface {
 	// Your own orders, newest first; with `orders:admin` every order of the tenant. A page is no resource of its own, so
 	// it has no tag: read one order to change it.
 	//
+	// An order takes its place in the list when the service begins to place it, and is seen once that is committed: at
+	// most 40 seconds later (30 for the request and 10 for its commit, as configured by default), or never. So an order
+	// can appear behind newer ones that were seen already. Whoever polls for new orders reads from the first page down to
+	// the first order that is more than 60 seconds older than the newest one of the poll before, and skips the ids that it
+	// knows.
+	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/orders (the `ListOrders` operationId).
@@ -2612,15 +2556,6 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/orders/{order_id} (the `GetOrder` operationId).
 	GetOrderWithResponse(ctx context.Context, orderID OrderID, params *GetOrderParams, reqEditors ...RequestEditorFn) (*GetOrderResponse, error)
 
-	// HeadOrderWithResponse Read an order's tag
-	//
-	// What get-order answers, without a body.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with HEAD /v1/orders/{order_id} (the `HeadOrder` operationId).
-	HeadOrderWithResponse(ctx context.Context, orderID OrderID, params *HeadOrderParams, reqEditors ...RequestEditorFn) (*HeadOrderResponse, error)
-
 	// CancelOrderWithBodyWithResponse Cancel an order
 	//
 	// Returns the stock, and refunds what was or will have been charged, exactly once. Conflicts with ship-order: without
@@ -2647,22 +2582,13 @@ type ClientWithResponsesInterface interface {
 
 	// GetPaymentWithResponse Read an order's payment
 	//
-	// How the charge and each refund stand. `pending` ends by itself; `unresolved` means that the provider's answer was
-	// lost for good and the service is finding out. `refunded` counts pending and succeeded refunds.
+	// How the charge and each refund stand. `pending` ends by itself, once the provider has decided. `refunded` counts
+	// pending and succeeded refunds; a refund that fails later no longer counts.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/orders/{order_id}/payment (the `GetPayment` operationId).
 	GetPaymentWithResponse(ctx context.Context, orderID OrderID, params *GetPaymentParams, reqEditors ...RequestEditorFn) (*GetPaymentResponse, error)
-
-	// HeadPaymentWithResponse Read a payment's tag
-	//
-	// What get-payment answers, without a body.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with HEAD /v1/orders/{order_id}/payment (the `HeadPayment` operationId).
-	HeadPaymentWithResponse(ctx context.Context, orderID OrderID, params *HeadPaymentParams, reqEditors ...RequestEditorFn) (*HeadPaymentResponse, error)
 
 	// RefundOrderWithBodyWithResponse Refund an order
 	//
@@ -2746,15 +2672,6 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/products/{sku} (the `GetProduct` operationId).
 	GetProductWithResponse(ctx context.Context, sku SKU, params *GetProductParams, reqEditors ...RequestEditorFn) (*GetProductResponse, error)
 
-	// HeadProductWithResponse Read a product's tag
-	//
-	// What get-product answers, without a body.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with HEAD /v1/products/{sku} (the `HeadProduct` operationId).
-	HeadProductWithResponse(ctx context.Context, sku SKU, params *HeadProductParams, reqEditors ...RequestEditorFn) (*HeadProductResponse, error)
-
 	// PutProductWithBodyWithResponse Create or edit a product
 	//
 	// Send exactly one precondition: `If-None-Match: *` to create, or `If-Match` with the tag that you read to edit. It
@@ -2785,7 +2702,7 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/products/{sku}/stock (the `GetStock` operationId).
-	GetStockWithResponse(ctx context.Context, sku SKU, reqEditors ...RequestEditorFn) (*GetStockResponse, error)
+	GetStockWithResponse(ctx context.Context, sku SKU, params *GetStockParams, reqEditors ...RequestEditorFn) (*GetStockResponse, error)
 
 	// AdjustStockWithBodyWithResponse Adjust a product's stock
 	//
@@ -2811,21 +2728,52 @@ type ClientWithResponsesInterface interface {
 // ListOrdersResponse200Headers the declared response headers of an HTTP 200 response for ListOrders
 type ListOrdersResponse200Headers struct {
 	CacheControl string
+	RequestID    string
+}
+
+// ListOrdersResponse304Headers the declared response headers of an HTTP 304 response for ListOrders
+type ListOrdersResponse304Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// ListOrdersResponse400Headers the declared response headers of an HTTP 400 response for ListOrders
+type ListOrdersResponse400Headers struct {
+	CacheControl string
+	RequestID    string
 }
 
 // ListOrdersResponse401Headers the declared response headers of an HTTP 401 response for ListOrders
 type ListOrdersResponse401Headers struct {
+	CacheControl    string
+	RequestID       string
 	WWWAuthenticate string
 }
 
 // ListOrdersResponse403Headers the declared response headers of an HTTP 403 response for ListOrders
 type ListOrdersResponse403Headers struct {
+	CacheControl    string
+	RequestID       string
 	WWWAuthenticate string
+}
+
+// ListOrdersResponse412Headers the declared response headers of an HTTP 412 response for ListOrders
+type ListOrdersResponse412Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// ListOrdersResponse500Headers the declared response headers of an HTTP 500 response for ListOrders
+type ListOrdersResponse500Headers struct {
+	CacheControl string
+	RequestID    string
 }
 
 // ListOrdersResponse503Headers the declared response headers of an HTTP 503 response for ListOrders
 type ListOrdersResponse503Headers struct {
-	RetryAfter int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   int32
 }
 
 type ListOrdersResponse struct {
@@ -2839,16 +2787,26 @@ type ListOrdersResponse struct {
 	ApplicationProblemJSON401 *Unauthenticated
 	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
 	ApplicationProblemJSON403 *Forbidden
+	// ApplicationProblemJSON412 the response for an HTTP 412 `application/problem+json` response
+	ApplicationProblemJSON412 *PreconditionFailed
 	// ApplicationProblemJSON500 the response for an HTTP 500 `application/problem+json` response
 	ApplicationProblemJSON500 *InternalError
 	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
 	ApplicationProblemJSON503 *ReadUnavailable
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *ListOrdersResponse200Headers
+	// Headers304 the parsed response headers for an HTTP 304 response
+	Headers304 *ListOrdersResponse304Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ListOrdersResponse400Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *ListOrdersResponse401Headers
 	// Headers403 the parsed response headers for an HTTP 403 response
 	Headers403 *ListOrdersResponse403Headers
+	// Headers412 the parsed response headers for an HTTP 412 response
+	Headers412 *ListOrdersResponse412Headers
+	// Headers500 the parsed response headers for an HTTP 500 response
+	Headers500 *ListOrdersResponse500Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *ListOrdersResponse503Headers
 }
@@ -2882,26 +2840,71 @@ type PlaceOrderResponse201Headers struct {
 	ETag               string
 	IdempotentReplayed *string
 	Location           string
+	RequestID          string
+}
+
+// PlaceOrderResponse400Headers the declared response headers of an HTTP 400 response for PlaceOrder
+type PlaceOrderResponse400Headers struct {
+	CacheControl string
+	RequestID    string
 }
 
 // PlaceOrderResponse401Headers the declared response headers of an HTTP 401 response for PlaceOrder
 type PlaceOrderResponse401Headers struct {
+	CacheControl    string
+	RequestID       string
 	WWWAuthenticate string
 }
 
 // PlaceOrderResponse403Headers the declared response headers of an HTTP 403 response for PlaceOrder
 type PlaceOrderResponse403Headers struct {
+	CacheControl    string
+	RequestID       string
 	WWWAuthenticate string
+}
+
+// PlaceOrderResponse408Headers the declared response headers of an HTTP 408 response for PlaceOrder
+type PlaceOrderResponse408Headers struct {
+	CacheControl string
+	RequestID    string
 }
 
 // PlaceOrderResponse409Headers the declared response headers of an HTTP 409 response for PlaceOrder
 type PlaceOrderResponse409Headers struct {
-	RetryAfter *int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   *int32
+}
+
+// PlaceOrderResponse413Headers the declared response headers of an HTTP 413 response for PlaceOrder
+type PlaceOrderResponse413Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// PlaceOrderResponse415Headers the declared response headers of an HTTP 415 response for PlaceOrder
+type PlaceOrderResponse415Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// PlaceOrderResponse422Headers the declared response headers of an HTTP 422 response for PlaceOrder
+type PlaceOrderResponse422Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// PlaceOrderResponse500Headers the declared response headers of an HTTP 500 response for PlaceOrder
+type PlaceOrderResponse500Headers struct {
+	CacheControl string
+	RequestID    string
 }
 
 // PlaceOrderResponse503Headers the declared response headers of an HTTP 503 response for PlaceOrder
 type PlaceOrderResponse503Headers struct {
-	RetryAfter int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   int32
 }
 
 type PlaceOrderResponse struct {
@@ -2915,6 +2918,8 @@ type PlaceOrderResponse struct {
 	ApplicationProblemJSON401 *Unauthenticated
 	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
 	ApplicationProblemJSON403 *Forbidden
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *RequestTimeout
 	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
 	ApplicationProblemJSON409 *Problem
 	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
@@ -2929,12 +2934,24 @@ type PlaceOrderResponse struct {
 	ApplicationProblemJSON503 *WriteUnavailable
 	// Headers201 the parsed response headers for an HTTP 201 response
 	Headers201 *PlaceOrderResponse201Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *PlaceOrderResponse400Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *PlaceOrderResponse401Headers
 	// Headers403 the parsed response headers for an HTTP 403 response
 	Headers403 *PlaceOrderResponse403Headers
+	// Headers408 the parsed response headers for an HTTP 408 response
+	Headers408 *PlaceOrderResponse408Headers
 	// Headers409 the parsed response headers for an HTTP 409 response
 	Headers409 *PlaceOrderResponse409Headers
+	// Headers413 the parsed response headers for an HTTP 413 response
+	Headers413 *PlaceOrderResponse413Headers
+	// Headers415 the parsed response headers for an HTTP 415 response
+	Headers415 *PlaceOrderResponse415Headers
+	// Headers422 the parsed response headers for an HTTP 422 response
+	Headers422 *PlaceOrderResponse422Headers
+	// Headers500 the parsed response headers for an HTTP 500 response
+	Headers500 *PlaceOrderResponse500Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *PlaceOrderResponse503Headers
 }
@@ -2967,27 +2984,59 @@ func (r PlaceOrderResponse) ContentType() string {
 type GetOrderResponse200Headers struct {
 	CacheControl string
 	ETag         string
+	RequestID    string
 }
 
 // GetOrderResponse304Headers the declared response headers of an HTTP 304 response for GetOrder
 type GetOrderResponse304Headers struct {
 	CacheControl string
 	ETag         string
+	RequestID    string
+}
+
+// GetOrderResponse400Headers the declared response headers of an HTTP 400 response for GetOrder
+type GetOrderResponse400Headers struct {
+	CacheControl string
+	RequestID    string
 }
 
 // GetOrderResponse401Headers the declared response headers of an HTTP 401 response for GetOrder
 type GetOrderResponse401Headers struct {
+	CacheControl    string
+	RequestID       string
 	WWWAuthenticate string
 }
 
 // GetOrderResponse403Headers the declared response headers of an HTTP 403 response for GetOrder
 type GetOrderResponse403Headers struct {
+	CacheControl    string
+	RequestID       string
 	WWWAuthenticate string
+}
+
+// GetOrderResponse404Headers the declared response headers of an HTTP 404 response for GetOrder
+type GetOrderResponse404Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// GetOrderResponse412Headers the declared response headers of an HTTP 412 response for GetOrder
+type GetOrderResponse412Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// GetOrderResponse500Headers the declared response headers of an HTTP 500 response for GetOrder
+type GetOrderResponse500Headers struct {
+	CacheControl string
+	RequestID    string
 }
 
 // GetOrderResponse503Headers the declared response headers of an HTTP 503 response for GetOrder
 type GetOrderResponse503Headers struct {
-	RetryAfter int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   int32
 }
 
 type GetOrderResponse struct {
@@ -2996,13 +3045,15 @@ type GetOrderResponse struct {
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *Order
 	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationProblemJSON400 *InvalidConditionalRead
+	ApplicationProblemJSON400 *InvalidRead
 	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
 	ApplicationProblemJSON401 *Unauthenticated
 	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
 	ApplicationProblemJSON403 *Forbidden
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *OrderNotFound
+	// ApplicationProblemJSON412 the response for an HTTP 412 `application/problem+json` response
+	ApplicationProblemJSON412 *PreconditionFailed
 	// ApplicationProblemJSON500 the response for an HTTP 500 `application/problem+json` response
 	ApplicationProblemJSON500 *InternalError
 	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
@@ -3011,10 +3062,18 @@ type GetOrderResponse struct {
 	Headers200 *GetOrderResponse200Headers
 	// Headers304 the parsed response headers for an HTTP 304 response
 	Headers304 *GetOrderResponse304Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *GetOrderResponse400Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *GetOrderResponse401Headers
 	// Headers403 the parsed response headers for an HTTP 403 response
 	Headers403 *GetOrderResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *GetOrderResponse404Headers
+	// Headers412 the parsed response headers for an HTTP 412 response
+	Headers412 *GetOrderResponse412Headers
+	// Headers500 the parsed response headers for an HTTP 500 response
+	Headers500 *GetOrderResponse500Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *GetOrderResponse503Headers
 }
@@ -3043,96 +3102,87 @@ func (r GetOrderResponse) ContentType() string {
 	return ""
 }
 
-// HeadOrderResponse200Headers the declared response headers of an HTTP 200 response for HeadOrder
-type HeadOrderResponse200Headers struct {
-	CacheControl string
-	ETag         string
-}
-
-// HeadOrderResponse304Headers the declared response headers of an HTTP 304 response for HeadOrder
-type HeadOrderResponse304Headers struct {
-	CacheControl string
-	ETag         string
-}
-
-// HeadOrderResponse401Headers the declared response headers of an HTTP 401 response for HeadOrder
-type HeadOrderResponse401Headers struct {
-	WWWAuthenticate string
-}
-
-// HeadOrderResponse403Headers the declared response headers of an HTTP 403 response for HeadOrder
-type HeadOrderResponse403Headers struct {
-	WWWAuthenticate string
-}
-
-// HeadOrderResponse503Headers the declared response headers of an HTTP 503 response for HeadOrder
-type HeadOrderResponse503Headers struct {
-	RetryAfter int32
-}
-
-type HeadOrderResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// Headers200 the parsed response headers for an HTTP 200 response
-	Headers200 *HeadOrderResponse200Headers
-	// Headers304 the parsed response headers for an HTTP 304 response
-	Headers304 *HeadOrderResponse304Headers
-	// Headers401 the parsed response headers for an HTTP 401 response
-	Headers401 *HeadOrderResponse401Headers
-	// Headers403 the parsed response headers for an HTTP 403 response
-	Headers403 *HeadOrderResponse403Headers
-	// Headers503 the parsed response headers for an HTTP 503 response
-	Headers503 *HeadOrderResponse503Headers
-}
-
-// Status returns HTTPResponse.Status
-func (r HeadOrderResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r HeadOrderResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r HeadOrderResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
 // CancelOrderResponse200Headers the declared response headers of an HTTP 200 response for CancelOrder
 type CancelOrderResponse200Headers struct {
 	ETag               string
 	IdempotentReplayed *string
+	RequestID          string
+}
+
+// CancelOrderResponse400Headers the declared response headers of an HTTP 400 response for CancelOrder
+type CancelOrderResponse400Headers struct {
+	CacheControl string
+	RequestID    string
 }
 
 // CancelOrderResponse401Headers the declared response headers of an HTTP 401 response for CancelOrder
 type CancelOrderResponse401Headers struct {
+	CacheControl    string
+	RequestID       string
 	WWWAuthenticate string
 }
 
 // CancelOrderResponse403Headers the declared response headers of an HTTP 403 response for CancelOrder
 type CancelOrderResponse403Headers struct {
+	CacheControl    string
+	RequestID       string
 	WWWAuthenticate string
+}
+
+// CancelOrderResponse404Headers the declared response headers of an HTTP 404 response for CancelOrder
+type CancelOrderResponse404Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// CancelOrderResponse408Headers the declared response headers of an HTTP 408 response for CancelOrder
+type CancelOrderResponse408Headers struct {
+	CacheControl string
+	RequestID    string
 }
 
 // CancelOrderResponse409Headers the declared response headers of an HTTP 409 response for CancelOrder
 type CancelOrderResponse409Headers struct {
-	RetryAfter *int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   *int32
+}
+
+// CancelOrderResponse413Headers the declared response headers of an HTTP 413 response for CancelOrder
+type CancelOrderResponse413Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// CancelOrderResponse415Headers the declared response headers of an HTTP 415 response for CancelOrder
+type CancelOrderResponse415Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// CancelOrderResponse422Headers the declared response headers of an HTTP 422 response for CancelOrder
+type CancelOrderResponse422Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// CancelOrderResponse428Headers the declared response headers of an HTTP 428 response for CancelOrder
+type CancelOrderResponse428Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// CancelOrderResponse500Headers the declared response headers of an HTTP 500 response for CancelOrder
+type CancelOrderResponse500Headers struct {
+	CacheControl string
+	RequestID    string
 }
 
 // CancelOrderResponse503Headers the declared response headers of an HTTP 503 response for CancelOrder
 type CancelOrderResponse503Headers struct {
-	RetryAfter int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   int32
 }
 
 type CancelOrderResponse struct {
@@ -3148,6 +3198,8 @@ type CancelOrderResponse struct {
 	ApplicationProblemJSON403 *Forbidden
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *OrderNotFound
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *RequestTimeout
 	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
 	ApplicationProblemJSON409 *Problem
 	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
@@ -3164,12 +3216,28 @@ type CancelOrderResponse struct {
 	ApplicationProblemJSON503 *WriteUnavailable
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *CancelOrderResponse200Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *CancelOrderResponse400Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *CancelOrderResponse401Headers
 	// Headers403 the parsed response headers for an HTTP 403 response
 	Headers403 *CancelOrderResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *CancelOrderResponse404Headers
+	// Headers408 the parsed response headers for an HTTP 408 response
+	Headers408 *CancelOrderResponse408Headers
 	// Headers409 the parsed response headers for an HTTP 409 response
 	Headers409 *CancelOrderResponse409Headers
+	// Headers413 the parsed response headers for an HTTP 413 response
+	Headers413 *CancelOrderResponse413Headers
+	// Headers415 the parsed response headers for an HTTP 415 response
+	Headers415 *CancelOrderResponse415Headers
+	// Headers422 the parsed response headers for an HTTP 422 response
+	Headers422 *CancelOrderResponse422Headers
+	// Headers428 the parsed response headers for an HTTP 428 response
+	Headers428 *CancelOrderResponse428Headers
+	// Headers500 the parsed response headers for an HTTP 500 response
+	Headers500 *CancelOrderResponse500Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *CancelOrderResponse503Headers
 }
@@ -3202,27 +3270,59 @@ func (r CancelOrderResponse) ContentType() string {
 type GetPaymentResponse200Headers struct {
 	CacheControl string
 	ETag         string
+	RequestID    string
 }
 
 // GetPaymentResponse304Headers the declared response headers of an HTTP 304 response for GetPayment
 type GetPaymentResponse304Headers struct {
 	CacheControl string
 	ETag         string
+	RequestID    string
+}
+
+// GetPaymentResponse400Headers the declared response headers of an HTTP 400 response for GetPayment
+type GetPaymentResponse400Headers struct {
+	CacheControl string
+	RequestID    string
 }
 
 // GetPaymentResponse401Headers the declared response headers of an HTTP 401 response for GetPayment
 type GetPaymentResponse401Headers struct {
+	CacheControl    string
+	RequestID       string
 	WWWAuthenticate string
 }
 
 // GetPaymentResponse403Headers the declared response headers of an HTTP 403 response for GetPayment
 type GetPaymentResponse403Headers struct {
+	CacheControl    string
+	RequestID       string
 	WWWAuthenticate string
+}
+
+// GetPaymentResponse404Headers the declared response headers of an HTTP 404 response for GetPayment
+type GetPaymentResponse404Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// GetPaymentResponse412Headers the declared response headers of an HTTP 412 response for GetPayment
+type GetPaymentResponse412Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// GetPaymentResponse500Headers the declared response headers of an HTTP 500 response for GetPayment
+type GetPaymentResponse500Headers struct {
+	CacheControl string
+	RequestID    string
 }
 
 // GetPaymentResponse503Headers the declared response headers of an HTTP 503 response for GetPayment
 type GetPaymentResponse503Headers struct {
-	RetryAfter int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   int32
 }
 
 type GetPaymentResponse struct {
@@ -3231,13 +3331,15 @@ type GetPaymentResponse struct {
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *Payment
 	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationProblemJSON400 *InvalidConditionalRead
+	ApplicationProblemJSON400 *InvalidRead
 	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
 	ApplicationProblemJSON401 *Unauthenticated
 	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
 	ApplicationProblemJSON403 *Forbidden
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *OrderNotFound
+	// ApplicationProblemJSON412 the response for an HTTP 412 `application/problem+json` response
+	ApplicationProblemJSON412 *PreconditionFailed
 	// ApplicationProblemJSON500 the response for an HTTP 500 `application/problem+json` response
 	ApplicationProblemJSON500 *InternalError
 	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
@@ -3246,10 +3348,18 @@ type GetPaymentResponse struct {
 	Headers200 *GetPaymentResponse200Headers
 	// Headers304 the parsed response headers for an HTTP 304 response
 	Headers304 *GetPaymentResponse304Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *GetPaymentResponse400Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *GetPaymentResponse401Headers
 	// Headers403 the parsed response headers for an HTTP 403 response
 	Headers403 *GetPaymentResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *GetPaymentResponse404Headers
+	// Headers412 the parsed response headers for an HTTP 412 response
+	Headers412 *GetPaymentResponse412Headers
+	// Headers500 the parsed response headers for an HTTP 500 response
+	Headers500 *GetPaymentResponse500Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *GetPaymentResponse503Headers
 }
@@ -3278,96 +3388,81 @@ func (r GetPaymentResponse) ContentType() string {
 	return ""
 }
 
-// HeadPaymentResponse200Headers the declared response headers of an HTTP 200 response for HeadPayment
-type HeadPaymentResponse200Headers struct {
-	CacheControl string
-	ETag         string
-}
-
-// HeadPaymentResponse304Headers the declared response headers of an HTTP 304 response for HeadPayment
-type HeadPaymentResponse304Headers struct {
-	CacheControl string
-	ETag         string
-}
-
-// HeadPaymentResponse401Headers the declared response headers of an HTTP 401 response for HeadPayment
-type HeadPaymentResponse401Headers struct {
-	WWWAuthenticate string
-}
-
-// HeadPaymentResponse403Headers the declared response headers of an HTTP 403 response for HeadPayment
-type HeadPaymentResponse403Headers struct {
-	WWWAuthenticate string
-}
-
-// HeadPaymentResponse503Headers the declared response headers of an HTTP 503 response for HeadPayment
-type HeadPaymentResponse503Headers struct {
-	RetryAfter int32
-}
-
-type HeadPaymentResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// Headers200 the parsed response headers for an HTTP 200 response
-	Headers200 *HeadPaymentResponse200Headers
-	// Headers304 the parsed response headers for an HTTP 304 response
-	Headers304 *HeadPaymentResponse304Headers
-	// Headers401 the parsed response headers for an HTTP 401 response
-	Headers401 *HeadPaymentResponse401Headers
-	// Headers403 the parsed response headers for an HTTP 403 response
-	Headers403 *HeadPaymentResponse403Headers
-	// Headers503 the parsed response headers for an HTTP 503 response
-	Headers503 *HeadPaymentResponse503Headers
-}
-
-// Status returns HTTPResponse.Status
-func (r HeadPaymentResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r HeadPaymentResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r HeadPaymentResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
 // RefundOrderResponse202Headers the declared response headers of an HTTP 202 response for RefundOrder
 type RefundOrderResponse202Headers struct {
 	IdempotentReplayed *string
 	Location           string
+	RequestID          string
+}
+
+// RefundOrderResponse400Headers the declared response headers of an HTTP 400 response for RefundOrder
+type RefundOrderResponse400Headers struct {
+	CacheControl string
+	RequestID    string
 }
 
 // RefundOrderResponse401Headers the declared response headers of an HTTP 401 response for RefundOrder
 type RefundOrderResponse401Headers struct {
+	CacheControl    string
+	RequestID       string
 	WWWAuthenticate string
 }
 
 // RefundOrderResponse403Headers the declared response headers of an HTTP 403 response for RefundOrder
 type RefundOrderResponse403Headers struct {
+	CacheControl    string
+	RequestID       string
 	WWWAuthenticate string
+}
+
+// RefundOrderResponse404Headers the declared response headers of an HTTP 404 response for RefundOrder
+type RefundOrderResponse404Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// RefundOrderResponse408Headers the declared response headers of an HTTP 408 response for RefundOrder
+type RefundOrderResponse408Headers struct {
+	CacheControl string
+	RequestID    string
 }
 
 // RefundOrderResponse409Headers the declared response headers of an HTTP 409 response for RefundOrder
 type RefundOrderResponse409Headers struct {
-	RetryAfter *int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   *int32
+}
+
+// RefundOrderResponse413Headers the declared response headers of an HTTP 413 response for RefundOrder
+type RefundOrderResponse413Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// RefundOrderResponse415Headers the declared response headers of an HTTP 415 response for RefundOrder
+type RefundOrderResponse415Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// RefundOrderResponse422Headers the declared response headers of an HTTP 422 response for RefundOrder
+type RefundOrderResponse422Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// RefundOrderResponse500Headers the declared response headers of an HTTP 500 response for RefundOrder
+type RefundOrderResponse500Headers struct {
+	CacheControl string
+	RequestID    string
 }
 
 // RefundOrderResponse503Headers the declared response headers of an HTTP 503 response for RefundOrder
 type RefundOrderResponse503Headers struct {
-	RetryAfter int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   int32
 }
 
 type RefundOrderResponse struct {
@@ -3383,6 +3478,8 @@ type RefundOrderResponse struct {
 	ApplicationProblemJSON403 *Forbidden
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *OrderNotFound
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *RequestTimeout
 	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
 	ApplicationProblemJSON409 *Problem
 	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
@@ -3397,12 +3494,26 @@ type RefundOrderResponse struct {
 	ApplicationProblemJSON503 *WriteUnavailable
 	// Headers202 the parsed response headers for an HTTP 202 response
 	Headers202 *RefundOrderResponse202Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *RefundOrderResponse400Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *RefundOrderResponse401Headers
 	// Headers403 the parsed response headers for an HTTP 403 response
 	Headers403 *RefundOrderResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *RefundOrderResponse404Headers
+	// Headers408 the parsed response headers for an HTTP 408 response
+	Headers408 *RefundOrderResponse408Headers
 	// Headers409 the parsed response headers for an HTTP 409 response
 	Headers409 *RefundOrderResponse409Headers
+	// Headers413 the parsed response headers for an HTTP 413 response
+	Headers413 *RefundOrderResponse413Headers
+	// Headers415 the parsed response headers for an HTTP 415 response
+	Headers415 *RefundOrderResponse415Headers
+	// Headers422 the parsed response headers for an HTTP 422 response
+	Headers422 *RefundOrderResponse422Headers
+	// Headers500 the parsed response headers for an HTTP 500 response
+	Headers500 *RefundOrderResponse500Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *RefundOrderResponse503Headers
 }
@@ -3433,22 +3544,77 @@ func (r RefundOrderResponse) ContentType() string {
 
 // ShipOrderResponse200Headers the declared response headers of an HTTP 200 response for ShipOrder
 type ShipOrderResponse200Headers struct {
-	ETag string
+	ETag      string
+	RequestID string
+}
+
+// ShipOrderResponse400Headers the declared response headers of an HTTP 400 response for ShipOrder
+type ShipOrderResponse400Headers struct {
+	CacheControl string
+	RequestID    string
 }
 
 // ShipOrderResponse401Headers the declared response headers of an HTTP 401 response for ShipOrder
 type ShipOrderResponse401Headers struct {
+	CacheControl    string
+	RequestID       string
 	WWWAuthenticate string
 }
 
 // ShipOrderResponse403Headers the declared response headers of an HTTP 403 response for ShipOrder
 type ShipOrderResponse403Headers struct {
+	CacheControl    string
+	RequestID       string
 	WWWAuthenticate string
+}
+
+// ShipOrderResponse404Headers the declared response headers of an HTTP 404 response for ShipOrder
+type ShipOrderResponse404Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// ShipOrderResponse408Headers the declared response headers of an HTTP 408 response for ShipOrder
+type ShipOrderResponse408Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// ShipOrderResponse409Headers the declared response headers of an HTTP 409 response for ShipOrder
+type ShipOrderResponse409Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// ShipOrderResponse413Headers the declared response headers of an HTTP 413 response for ShipOrder
+type ShipOrderResponse413Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// ShipOrderResponse415Headers the declared response headers of an HTTP 415 response for ShipOrder
+type ShipOrderResponse415Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// ShipOrderResponse428Headers the declared response headers of an HTTP 428 response for ShipOrder
+type ShipOrderResponse428Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// ShipOrderResponse500Headers the declared response headers of an HTTP 500 response for ShipOrder
+type ShipOrderResponse500Headers struct {
+	CacheControl string
+	RequestID    string
 }
 
 // ShipOrderResponse503Headers the declared response headers of an HTTP 503 response for ShipOrder
 type ShipOrderResponse503Headers struct {
-	RetryAfter int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   int32
 }
 
 type ShipOrderResponse struct {
@@ -3464,6 +3630,8 @@ type ShipOrderResponse struct {
 	ApplicationProblemJSON403 *Forbidden
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *OrderNotFound
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *RequestTimeout
 	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
 	ApplicationProblemJSON409 *Problem
 	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
@@ -3478,10 +3646,26 @@ type ShipOrderResponse struct {
 	ApplicationProblemJSON503 *WriteUnavailable
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *ShipOrderResponse200Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ShipOrderResponse400Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *ShipOrderResponse401Headers
 	// Headers403 the parsed response headers for an HTTP 403 response
 	Headers403 *ShipOrderResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *ShipOrderResponse404Headers
+	// Headers408 the parsed response headers for an HTTP 408 response
+	Headers408 *ShipOrderResponse408Headers
+	// Headers409 the parsed response headers for an HTTP 409 response
+	Headers409 *ShipOrderResponse409Headers
+	// Headers413 the parsed response headers for an HTTP 413 response
+	Headers413 *ShipOrderResponse413Headers
+	// Headers415 the parsed response headers for an HTTP 415 response
+	Headers415 *ShipOrderResponse415Headers
+	// Headers428 the parsed response headers for an HTTP 428 response
+	Headers428 *ShipOrderResponse428Headers
+	// Headers500 the parsed response headers for an HTTP 500 response
+	Headers500 *ShipOrderResponse500Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *ShipOrderResponse503Headers
 }
@@ -3512,22 +3696,77 @@ func (r ShipOrderResponse) ContentType() string {
 
 // ChangeShippingAddressResponse200Headers the declared response headers of an HTTP 200 response for ChangeShippingAddress
 type ChangeShippingAddressResponse200Headers struct {
-	ETag string
+	ETag      string
+	RequestID string
+}
+
+// ChangeShippingAddressResponse400Headers the declared response headers of an HTTP 400 response for ChangeShippingAddress
+type ChangeShippingAddressResponse400Headers struct {
+	CacheControl string
+	RequestID    string
 }
 
 // ChangeShippingAddressResponse401Headers the declared response headers of an HTTP 401 response for ChangeShippingAddress
 type ChangeShippingAddressResponse401Headers struct {
+	CacheControl    string
+	RequestID       string
 	WWWAuthenticate string
 }
 
 // ChangeShippingAddressResponse403Headers the declared response headers of an HTTP 403 response for ChangeShippingAddress
 type ChangeShippingAddressResponse403Headers struct {
+	CacheControl    string
+	RequestID       string
 	WWWAuthenticate string
+}
+
+// ChangeShippingAddressResponse404Headers the declared response headers of an HTTP 404 response for ChangeShippingAddress
+type ChangeShippingAddressResponse404Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// ChangeShippingAddressResponse408Headers the declared response headers of an HTTP 408 response for ChangeShippingAddress
+type ChangeShippingAddressResponse408Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// ChangeShippingAddressResponse409Headers the declared response headers of an HTTP 409 response for ChangeShippingAddress
+type ChangeShippingAddressResponse409Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// ChangeShippingAddressResponse413Headers the declared response headers of an HTTP 413 response for ChangeShippingAddress
+type ChangeShippingAddressResponse413Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// ChangeShippingAddressResponse415Headers the declared response headers of an HTTP 415 response for ChangeShippingAddress
+type ChangeShippingAddressResponse415Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// ChangeShippingAddressResponse428Headers the declared response headers of an HTTP 428 response for ChangeShippingAddress
+type ChangeShippingAddressResponse428Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// ChangeShippingAddressResponse500Headers the declared response headers of an HTTP 500 response for ChangeShippingAddress
+type ChangeShippingAddressResponse500Headers struct {
+	CacheControl string
+	RequestID    string
 }
 
 // ChangeShippingAddressResponse503Headers the declared response headers of an HTTP 503 response for ChangeShippingAddress
 type ChangeShippingAddressResponse503Headers struct {
-	RetryAfter int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   int32
 }
 
 type ChangeShippingAddressResponse struct {
@@ -3543,6 +3782,8 @@ type ChangeShippingAddressResponse struct {
 	ApplicationProblemJSON403 *Forbidden
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *OrderNotFound
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *RequestTimeout
 	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
 	ApplicationProblemJSON409 *Problem
 	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
@@ -3557,10 +3798,26 @@ type ChangeShippingAddressResponse struct {
 	ApplicationProblemJSON503 *WriteUnavailable
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *ChangeShippingAddressResponse200Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ChangeShippingAddressResponse400Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *ChangeShippingAddressResponse401Headers
 	// Headers403 the parsed response headers for an HTTP 403 response
 	Headers403 *ChangeShippingAddressResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *ChangeShippingAddressResponse404Headers
+	// Headers408 the parsed response headers for an HTTP 408 response
+	Headers408 *ChangeShippingAddressResponse408Headers
+	// Headers409 the parsed response headers for an HTTP 409 response
+	Headers409 *ChangeShippingAddressResponse409Headers
+	// Headers413 the parsed response headers for an HTTP 413 response
+	Headers413 *ChangeShippingAddressResponse413Headers
+	// Headers415 the parsed response headers for an HTTP 415 response
+	Headers415 *ChangeShippingAddressResponse415Headers
+	// Headers428 the parsed response headers for an HTTP 428 response
+	Headers428 *ChangeShippingAddressResponse428Headers
+	// Headers500 the parsed response headers for an HTTP 500 response
+	Headers500 *ChangeShippingAddressResponse500Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *ChangeShippingAddressResponse503Headers
 }
@@ -3592,21 +3849,52 @@ func (r ChangeShippingAddressResponse) ContentType() string {
 // ListProductsResponse200Headers the declared response headers of an HTTP 200 response for ListProducts
 type ListProductsResponse200Headers struct {
 	CacheControl string
+	RequestID    string
+}
+
+// ListProductsResponse304Headers the declared response headers of an HTTP 304 response for ListProducts
+type ListProductsResponse304Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// ListProductsResponse400Headers the declared response headers of an HTTP 400 response for ListProducts
+type ListProductsResponse400Headers struct {
+	CacheControl string
+	RequestID    string
 }
 
 // ListProductsResponse401Headers the declared response headers of an HTTP 401 response for ListProducts
 type ListProductsResponse401Headers struct {
+	CacheControl    string
+	RequestID       string
 	WWWAuthenticate string
 }
 
 // ListProductsResponse403Headers the declared response headers of an HTTP 403 response for ListProducts
 type ListProductsResponse403Headers struct {
+	CacheControl    string
+	RequestID       string
 	WWWAuthenticate string
+}
+
+// ListProductsResponse412Headers the declared response headers of an HTTP 412 response for ListProducts
+type ListProductsResponse412Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// ListProductsResponse500Headers the declared response headers of an HTTP 500 response for ListProducts
+type ListProductsResponse500Headers struct {
+	CacheControl string
+	RequestID    string
 }
 
 // ListProductsResponse503Headers the declared response headers of an HTTP 503 response for ListProducts
 type ListProductsResponse503Headers struct {
-	RetryAfter int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   int32
 }
 
 type ListProductsResponse struct {
@@ -3620,16 +3908,26 @@ type ListProductsResponse struct {
 	ApplicationProblemJSON401 *Unauthenticated
 	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
 	ApplicationProblemJSON403 *Forbidden
+	// ApplicationProblemJSON412 the response for an HTTP 412 `application/problem+json` response
+	ApplicationProblemJSON412 *PreconditionFailed
 	// ApplicationProblemJSON500 the response for an HTTP 500 `application/problem+json` response
 	ApplicationProblemJSON500 *InternalError
 	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
 	ApplicationProblemJSON503 *ReadUnavailable
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *ListProductsResponse200Headers
+	// Headers304 the parsed response headers for an HTTP 304 response
+	Headers304 *ListProductsResponse304Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ListProductsResponse400Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *ListProductsResponse401Headers
 	// Headers403 the parsed response headers for an HTTP 403 response
 	Headers403 *ListProductsResponse403Headers
+	// Headers412 the parsed response headers for an HTTP 412 response
+	Headers412 *ListProductsResponse412Headers
+	// Headers500 the parsed response headers for an HTTP 500 response
+	Headers500 *ListProductsResponse500Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *ListProductsResponse503Headers
 }
@@ -3662,27 +3960,59 @@ func (r ListProductsResponse) ContentType() string {
 type GetProductResponse200Headers struct {
 	CacheControl string
 	ETag         string
+	RequestID    string
 }
 
 // GetProductResponse304Headers the declared response headers of an HTTP 304 response for GetProduct
 type GetProductResponse304Headers struct {
 	CacheControl string
 	ETag         string
+	RequestID    string
+}
+
+// GetProductResponse400Headers the declared response headers of an HTTP 400 response for GetProduct
+type GetProductResponse400Headers struct {
+	CacheControl string
+	RequestID    string
 }
 
 // GetProductResponse401Headers the declared response headers of an HTTP 401 response for GetProduct
 type GetProductResponse401Headers struct {
+	CacheControl    string
+	RequestID       string
 	WWWAuthenticate string
 }
 
 // GetProductResponse403Headers the declared response headers of an HTTP 403 response for GetProduct
 type GetProductResponse403Headers struct {
+	CacheControl    string
+	RequestID       string
 	WWWAuthenticate string
+}
+
+// GetProductResponse404Headers the declared response headers of an HTTP 404 response for GetProduct
+type GetProductResponse404Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// GetProductResponse412Headers the declared response headers of an HTTP 412 response for GetProduct
+type GetProductResponse412Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// GetProductResponse500Headers the declared response headers of an HTTP 500 response for GetProduct
+type GetProductResponse500Headers struct {
+	CacheControl string
+	RequestID    string
 }
 
 // GetProductResponse503Headers the declared response headers of an HTTP 503 response for GetProduct
 type GetProductResponse503Headers struct {
-	RetryAfter int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   int32
 }
 
 type GetProductResponse struct {
@@ -3691,13 +4021,15 @@ type GetProductResponse struct {
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *Product
 	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationProblemJSON400 *InvalidConditionalRead
+	ApplicationProblemJSON400 *InvalidRead
 	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
 	ApplicationProblemJSON401 *Unauthenticated
 	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
 	ApplicationProblemJSON403 *Forbidden
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *ProductNotFound
+	// ApplicationProblemJSON412 the response for an HTTP 412 `application/problem+json` response
+	ApplicationProblemJSON412 *PreconditionFailed
 	// ApplicationProblemJSON500 the response for an HTTP 500 `application/problem+json` response
 	ApplicationProblemJSON500 *InternalError
 	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
@@ -3706,10 +4038,18 @@ type GetProductResponse struct {
 	Headers200 *GetProductResponse200Headers
 	// Headers304 the parsed response headers for an HTTP 304 response
 	Headers304 *GetProductResponse304Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *GetProductResponse400Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *GetProductResponse401Headers
 	// Headers403 the parsed response headers for an HTTP 403 response
 	Headers403 *GetProductResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *GetProductResponse404Headers
+	// Headers412 the parsed response headers for an HTTP 412 response
+	Headers412 *GetProductResponse412Headers
+	// Headers500 the parsed response headers for an HTTP 500 response
+	Headers500 *GetProductResponse500Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *GetProductResponse503Headers
 }
@@ -3738,96 +4078,86 @@ func (r GetProductResponse) ContentType() string {
 	return ""
 }
 
-// HeadProductResponse200Headers the declared response headers of an HTTP 200 response for HeadProduct
-type HeadProductResponse200Headers struct {
-	CacheControl string
-	ETag         string
-}
-
-// HeadProductResponse304Headers the declared response headers of an HTTP 304 response for HeadProduct
-type HeadProductResponse304Headers struct {
-	CacheControl string
-	ETag         string
-}
-
-// HeadProductResponse401Headers the declared response headers of an HTTP 401 response for HeadProduct
-type HeadProductResponse401Headers struct {
-	WWWAuthenticate string
-}
-
-// HeadProductResponse403Headers the declared response headers of an HTTP 403 response for HeadProduct
-type HeadProductResponse403Headers struct {
-	WWWAuthenticate string
-}
-
-// HeadProductResponse503Headers the declared response headers of an HTTP 503 response for HeadProduct
-type HeadProductResponse503Headers struct {
-	RetryAfter int32
-}
-
-type HeadProductResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// Headers200 the parsed response headers for an HTTP 200 response
-	Headers200 *HeadProductResponse200Headers
-	// Headers304 the parsed response headers for an HTTP 304 response
-	Headers304 *HeadProductResponse304Headers
-	// Headers401 the parsed response headers for an HTTP 401 response
-	Headers401 *HeadProductResponse401Headers
-	// Headers403 the parsed response headers for an HTTP 403 response
-	Headers403 *HeadProductResponse403Headers
-	// Headers503 the parsed response headers for an HTTP 503 response
-	Headers503 *HeadProductResponse503Headers
-}
-
-// Status returns HTTPResponse.Status
-func (r HeadProductResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r HeadProductResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r HeadProductResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
 // PutProductResponse200Headers the declared response headers of an HTTP 200 response for PutProduct
 type PutProductResponse200Headers struct {
-	ETag string
+	ETag      string
+	RequestID string
 }
 
 // PutProductResponse201Headers the declared response headers of an HTTP 201 response for PutProduct
 type PutProductResponse201Headers struct {
-	ETag     string
-	Location string
+	ETag      string
+	Location  string
+	RequestID string
+}
+
+// PutProductResponse400Headers the declared response headers of an HTTP 400 response for PutProduct
+type PutProductResponse400Headers struct {
+	CacheControl string
+	RequestID    string
 }
 
 // PutProductResponse401Headers the declared response headers of an HTTP 401 response for PutProduct
 type PutProductResponse401Headers struct {
+	CacheControl    string
+	RequestID       string
 	WWWAuthenticate string
 }
 
 // PutProductResponse403Headers the declared response headers of an HTTP 403 response for PutProduct
 type PutProductResponse403Headers struct {
+	CacheControl    string
+	RequestID       string
 	WWWAuthenticate string
+}
+
+// PutProductResponse404Headers the declared response headers of an HTTP 404 response for PutProduct
+type PutProductResponse404Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// PutProductResponse408Headers the declared response headers of an HTTP 408 response for PutProduct
+type PutProductResponse408Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// PutProductResponse409Headers the declared response headers of an HTTP 409 response for PutProduct
+type PutProductResponse409Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// PutProductResponse413Headers the declared response headers of an HTTP 413 response for PutProduct
+type PutProductResponse413Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// PutProductResponse415Headers the declared response headers of an HTTP 415 response for PutProduct
+type PutProductResponse415Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// PutProductResponse428Headers the declared response headers of an HTTP 428 response for PutProduct
+type PutProductResponse428Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// PutProductResponse500Headers the declared response headers of an HTTP 500 response for PutProduct
+type PutProductResponse500Headers struct {
+	CacheControl string
+	RequestID    string
 }
 
 // PutProductResponse503Headers the declared response headers of an HTTP 503 response for PutProduct
 type PutProductResponse503Headers struct {
-	RetryAfter int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   int32
 }
 
 type PutProductResponse struct {
@@ -3845,6 +4175,8 @@ type PutProductResponse struct {
 	ApplicationProblemJSON403 *Forbidden
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *ProductNotFound
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *RequestTimeout
 	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
 	ApplicationProblemJSON409 *Problem
 	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
@@ -3861,10 +4193,26 @@ type PutProductResponse struct {
 	Headers200 *PutProductResponse200Headers
 	// Headers201 the parsed response headers for an HTTP 201 response
 	Headers201 *PutProductResponse201Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *PutProductResponse400Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *PutProductResponse401Headers
 	// Headers403 the parsed response headers for an HTTP 403 response
 	Headers403 *PutProductResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *PutProductResponse404Headers
+	// Headers408 the parsed response headers for an HTTP 408 response
+	Headers408 *PutProductResponse408Headers
+	// Headers409 the parsed response headers for an HTTP 409 response
+	Headers409 *PutProductResponse409Headers
+	// Headers413 the parsed response headers for an HTTP 413 response
+	Headers413 *PutProductResponse413Headers
+	// Headers415 the parsed response headers for an HTTP 415 response
+	Headers415 *PutProductResponse415Headers
+	// Headers428 the parsed response headers for an HTTP 428 response
+	Headers428 *PutProductResponse428Headers
+	// Headers500 the parsed response headers for an HTTP 500 response
+	Headers500 *PutProductResponse500Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *PutProductResponse503Headers
 }
@@ -3896,21 +4244,58 @@ func (r PutProductResponse) ContentType() string {
 // GetStockResponse200Headers the declared response headers of an HTTP 200 response for GetStock
 type GetStockResponse200Headers struct {
 	CacheControl string
+	RequestID    string
+}
+
+// GetStockResponse304Headers the declared response headers of an HTTP 304 response for GetStock
+type GetStockResponse304Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// GetStockResponse400Headers the declared response headers of an HTTP 400 response for GetStock
+type GetStockResponse400Headers struct {
+	CacheControl string
+	RequestID    string
 }
 
 // GetStockResponse401Headers the declared response headers of an HTTP 401 response for GetStock
 type GetStockResponse401Headers struct {
+	CacheControl    string
+	RequestID       string
 	WWWAuthenticate string
 }
 
 // GetStockResponse403Headers the declared response headers of an HTTP 403 response for GetStock
 type GetStockResponse403Headers struct {
+	CacheControl    string
+	RequestID       string
 	WWWAuthenticate string
+}
+
+// GetStockResponse404Headers the declared response headers of an HTTP 404 response for GetStock
+type GetStockResponse404Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// GetStockResponse412Headers the declared response headers of an HTTP 412 response for GetStock
+type GetStockResponse412Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// GetStockResponse500Headers the declared response headers of an HTTP 500 response for GetStock
+type GetStockResponse500Headers struct {
+	CacheControl string
+	RequestID    string
 }
 
 // GetStockResponse503Headers the declared response headers of an HTTP 503 response for GetStock
 type GetStockResponse503Headers struct {
-	RetryAfter int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   int32
 }
 
 type GetStockResponse struct {
@@ -3926,16 +4311,28 @@ type GetStockResponse struct {
 	ApplicationProblemJSON403 *Forbidden
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *ProductNotFound
+	// ApplicationProblemJSON412 the response for an HTTP 412 `application/problem+json` response
+	ApplicationProblemJSON412 *PreconditionFailed
 	// ApplicationProblemJSON500 the response for an HTTP 500 `application/problem+json` response
 	ApplicationProblemJSON500 *InternalError
 	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
 	ApplicationProblemJSON503 *ReadUnavailable
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *GetStockResponse200Headers
+	// Headers304 the parsed response headers for an HTTP 304 response
+	Headers304 *GetStockResponse304Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *GetStockResponse400Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *GetStockResponse401Headers
 	// Headers403 the parsed response headers for an HTTP 403 response
 	Headers403 *GetStockResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *GetStockResponse404Headers
+	// Headers412 the parsed response headers for an HTTP 412 response
+	Headers412 *GetStockResponse412Headers
+	// Headers500 the parsed response headers for an HTTP 500 response
+	Headers500 *GetStockResponse500Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *GetStockResponse503Headers
 }
@@ -3967,26 +4364,77 @@ func (r GetStockResponse) ContentType() string {
 // AdjustStockResponse200Headers the declared response headers of an HTTP 200 response for AdjustStock
 type AdjustStockResponse200Headers struct {
 	IdempotentReplayed *string
+	RequestID          string
+}
+
+// AdjustStockResponse400Headers the declared response headers of an HTTP 400 response for AdjustStock
+type AdjustStockResponse400Headers struct {
+	CacheControl string
+	RequestID    string
 }
 
 // AdjustStockResponse401Headers the declared response headers of an HTTP 401 response for AdjustStock
 type AdjustStockResponse401Headers struct {
+	CacheControl    string
+	RequestID       string
 	WWWAuthenticate string
 }
 
 // AdjustStockResponse403Headers the declared response headers of an HTTP 403 response for AdjustStock
 type AdjustStockResponse403Headers struct {
+	CacheControl    string
+	RequestID       string
 	WWWAuthenticate string
+}
+
+// AdjustStockResponse404Headers the declared response headers of an HTTP 404 response for AdjustStock
+type AdjustStockResponse404Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// AdjustStockResponse408Headers the declared response headers of an HTTP 408 response for AdjustStock
+type AdjustStockResponse408Headers struct {
+	CacheControl string
+	RequestID    string
 }
 
 // AdjustStockResponse409Headers the declared response headers of an HTTP 409 response for AdjustStock
 type AdjustStockResponse409Headers struct {
-	RetryAfter *int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   *int32
+}
+
+// AdjustStockResponse413Headers the declared response headers of an HTTP 413 response for AdjustStock
+type AdjustStockResponse413Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// AdjustStockResponse415Headers the declared response headers of an HTTP 415 response for AdjustStock
+type AdjustStockResponse415Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// AdjustStockResponse422Headers the declared response headers of an HTTP 422 response for AdjustStock
+type AdjustStockResponse422Headers struct {
+	CacheControl string
+	RequestID    string
+}
+
+// AdjustStockResponse500Headers the declared response headers of an HTTP 500 response for AdjustStock
+type AdjustStockResponse500Headers struct {
+	CacheControl string
+	RequestID    string
 }
 
 // AdjustStockResponse503Headers the declared response headers of an HTTP 503 response for AdjustStock
 type AdjustStockResponse503Headers struct {
-	RetryAfter int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   int32
 }
 
 type AdjustStockResponse struct {
@@ -4002,6 +4450,8 @@ type AdjustStockResponse struct {
 	ApplicationProblemJSON403 *Forbidden
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *ProductNotFound
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *RequestTimeout
 	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
 	ApplicationProblemJSON409 *Problem
 	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
@@ -4016,12 +4466,26 @@ type AdjustStockResponse struct {
 	ApplicationProblemJSON503 *WriteUnavailable
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *AdjustStockResponse200Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *AdjustStockResponse400Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *AdjustStockResponse401Headers
 	// Headers403 the parsed response headers for an HTTP 403 response
 	Headers403 *AdjustStockResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *AdjustStockResponse404Headers
+	// Headers408 the parsed response headers for an HTTP 408 response
+	Headers408 *AdjustStockResponse408Headers
 	// Headers409 the parsed response headers for an HTTP 409 response
 	Headers409 *AdjustStockResponse409Headers
+	// Headers413 the parsed response headers for an HTTP 413 response
+	Headers413 *AdjustStockResponse413Headers
+	// Headers415 the parsed response headers for an HTTP 415 response
+	Headers415 *AdjustStockResponse415Headers
+	// Headers422 the parsed response headers for an HTTP 422 response
+	Headers422 *AdjustStockResponse422Headers
+	// Headers500 the parsed response headers for an HTTP 500 response
+	Headers500 *AdjustStockResponse500Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *AdjustStockResponse503Headers
 }
@@ -4054,6 +4518,12 @@ func (r AdjustStockResponse) ContentType() string {
 //
 // Your own orders, newest first; with `orders:admin` every order of the tenant. A page is no resource of its own, so
 // it has no tag: read one order to change it.
+//
+// An order takes its place in the list when the service begins to place it, and is seen once that is committed: at
+// most 40 seconds later (30 for the request and 10 for its commit, as configured by default), or never. So an order
+// can appear behind newer ones that were seen already. Whoever polls for new orders reads from the first page down to
+// the first order that is more than 60 seconds older than the newest one of the poll before, and skips the ids that it
+// knows.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -4116,21 +4586,6 @@ func (c *ClientWithResponses) GetOrderWithResponse(ctx context.Context, orderID 
 	return ParseGetOrderResponse(rsp)
 }
 
-// HeadOrderWithResponse Read an order's tag
-//
-// What get-order answers, without a body.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with HEAD /v1/orders/{order_id} (the `HeadOrder` operationId).
-func (c *ClientWithResponses) HeadOrderWithResponse(ctx context.Context, orderID OrderID, params *HeadOrderParams, reqEditors ...RequestEditorFn) (*HeadOrderResponse, error) {
-	rsp, err := c.HeadOrder(ctx, orderID, params, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseHeadOrderResponse(rsp)
-}
-
 // CancelOrderWithBodyWithResponse Cancel an order
 //
 // Returns the stock, and refunds what was or will have been charged, exactly once. Conflicts with ship-order: without
@@ -4169,8 +4624,8 @@ func (c *ClientWithResponses) CancelOrderWithResponse(ctx context.Context, order
 
 // GetPaymentWithResponse Read an order's payment
 //
-// How the charge and each refund stand. `pending` ends by itself; `unresolved` means that the provider's answer was
-// lost for good and the service is finding out. `refunded` counts pending and succeeded refunds.
+// How the charge and each refund stand. `pending` ends by itself, once the provider has decided. `refunded` counts
+// pending and succeeded refunds; a refund that fails later no longer counts.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -4181,21 +4636,6 @@ func (c *ClientWithResponses) GetPaymentWithResponse(ctx context.Context, orderI
 		return nil, err
 	}
 	return ParseGetPaymentResponse(rsp)
-}
-
-// HeadPaymentWithResponse Read a payment's tag
-//
-// What get-payment answers, without a body.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with HEAD /v1/orders/{order_id}/payment (the `HeadPayment` operationId).
-func (c *ClientWithResponses) HeadPaymentWithResponse(ctx context.Context, orderID OrderID, params *HeadPaymentParams, reqEditors ...RequestEditorFn) (*HeadPaymentResponse, error) {
-	rsp, err := c.HeadPayment(ctx, orderID, params, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseHeadPaymentResponse(rsp)
 }
 
 // RefundOrderWithBodyWithResponse Refund an order
@@ -4328,21 +4768,6 @@ func (c *ClientWithResponses) GetProductWithResponse(ctx context.Context, sku SK
 	return ParseGetProductResponse(rsp)
 }
 
-// HeadProductWithResponse Read a product's tag
-//
-// What get-product answers, without a body.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with HEAD /v1/products/{sku} (the `HeadProduct` operationId).
-func (c *ClientWithResponses) HeadProductWithResponse(ctx context.Context, sku SKU, params *HeadProductParams, reqEditors ...RequestEditorFn) (*HeadProductResponse, error) {
-	rsp, err := c.HeadProduct(ctx, sku, params, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseHeadProductResponse(rsp)
-}
-
 // PutProductWithBodyWithResponse Create or edit a product
 //
 // Send exactly one precondition: `If-None-Match: *` to create, or `If-Match` with the tag that you read to edit. It
@@ -4385,8 +4810,8 @@ func (c *ClientWithResponses) PutProductWithResponse(ctx context.Context, sku SK
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/products/{sku}/stock (the `GetStock` operationId).
-func (c *ClientWithResponses) GetStockWithResponse(ctx context.Context, sku SKU, reqEditors ...RequestEditorFn) (*GetStockResponse, error) {
-	rsp, err := c.GetStock(ctx, sku, reqEditors...)
+func (c *ClientWithResponses) GetStockWithResponse(ctx context.Context, sku SKU, params *GetStockParams, reqEditors ...RequestEditorFn) (*GetStockResponse, error) {
+	rsp, err := c.GetStock(ctx, sku, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -4446,6 +4871,9 @@ func ParseListOrdersResponse(rsp *http.Response) (*ListOrdersResponse, error) {
 		}
 		response.JSON200 = &dest
 
+	case rsp.StatusCode == 304:
+		break // No content-type
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
 		var dest InvalidPageRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -4466,6 +4894,13 @@ func ParseListOrdersResponse(rsp *http.Response) (*ListOrdersResponse, error) {
 			return nil, err
 		}
 		response.ApplicationProblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
+		var dest PreconditionFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON412 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
 		var dest InternalError
@@ -4493,9 +4928,64 @@ func ParseListOrdersResponse(rsp *http.Response) (*ListOrdersResponse, error) {
 			}
 			headers.CacheControl = value
 		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		response.Headers200 = &headers
+	case rsp.StatusCode == 304:
+		var headers ListOrdersResponse304Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers304 = &headers
+	case rsp.StatusCode == 400:
+		var headers ListOrdersResponse400Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers400 = &headers
 	case rsp.StatusCode == 401:
 		var headers ListOrdersResponse401Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -4506,6 +4996,20 @@ func ParseListOrdersResponse(rsp *http.Response) (*ListOrdersResponse, error) {
 		response.Headers401 = &headers
 	case rsp.StatusCode == 403:
 		var headers ListOrdersResponse403Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -4514,8 +5018,56 @@ func ParseListOrdersResponse(rsp *http.Response) (*ListOrdersResponse, error) {
 			headers.WWWAuthenticate = value
 		}
 		response.Headers403 = &headers
+	case rsp.StatusCode == 412:
+		var headers ListOrdersResponse412Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers412 = &headers
+	case rsp.StatusCode == 500:
+		var headers ListOrdersResponse500Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers500 = &headers
 	case rsp.StatusCode == 503:
 		var headers ListOrdersResponse503Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int32
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"}); err != nil {
@@ -4570,6 +5122,13 @@ func ParsePlaceOrderResponse(rsp *http.Response) (*PlaceOrderResponse, error) {
 			return nil, err
 		}
 		response.ApplicationProblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest RequestTimeout
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
 		var dest Problem
@@ -4639,9 +5198,47 @@ func ParsePlaceOrderResponse(rsp *http.Response) (*PlaceOrderResponse, error) {
 			}
 			headers.Location = value
 		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		response.Headers201 = &headers
+	case rsp.StatusCode == 400:
+		var headers PlaceOrderResponse400Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers400 = &headers
 	case rsp.StatusCode == 401:
 		var headers PlaceOrderResponse401Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -4652,6 +5249,20 @@ func ParsePlaceOrderResponse(rsp *http.Response) (*PlaceOrderResponse, error) {
 		response.Headers401 = &headers
 	case rsp.StatusCode == 403:
 		var headers PlaceOrderResponse403Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -4660,8 +5271,39 @@ func ParsePlaceOrderResponse(rsp *http.Response) (*PlaceOrderResponse, error) {
 			headers.WWWAuthenticate = value
 		}
 		response.Headers403 = &headers
+	case rsp.StatusCode == 408:
+		var headers PlaceOrderResponse408Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers408 = &headers
 	case rsp.StatusCode == 409:
 		var headers PlaceOrderResponse409Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int32
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int32"}); err != nil {
@@ -4670,8 +5312,90 @@ func ParsePlaceOrderResponse(rsp *http.Response) (*PlaceOrderResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers409 = &headers
+	case rsp.StatusCode == 413:
+		var headers PlaceOrderResponse413Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers413 = &headers
+	case rsp.StatusCode == 415:
+		var headers PlaceOrderResponse415Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers415 = &headers
+	case rsp.StatusCode == 422:
+		var headers PlaceOrderResponse422Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers422 = &headers
+	case rsp.StatusCode == 500:
+		var headers PlaceOrderResponse500Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers500 = &headers
 	case rsp.StatusCode == 503:
 		var headers PlaceOrderResponse503Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int32
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"}); err != nil {
@@ -4710,7 +5434,7 @@ func ParseGetOrderResponse(rsp *http.Response) (*GetOrderResponse, error) {
 		break // No content-type
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest InvalidConditionalRead
+		var dest InvalidRead
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -4736,6 +5460,13 @@ func ParseGetOrderResponse(rsp *http.Response) (*GetOrderResponse, error) {
 			return nil, err
 		}
 		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
+		var dest PreconditionFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON412 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
 		var dest InternalError
@@ -4770,6 +5501,13 @@ func ParseGetOrderResponse(rsp *http.Response) (*GetOrderResponse, error) {
 			}
 			headers.ETag = value
 		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		response.Headers200 = &headers
 	case rsp.StatusCode == 304:
 		var headers GetOrderResponse304Headers
@@ -4787,9 +5525,47 @@ func ParseGetOrderResponse(rsp *http.Response) (*GetOrderResponse, error) {
 			}
 			headers.ETag = value
 		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		response.Headers304 = &headers
+	case rsp.StatusCode == 400:
+		var headers GetOrderResponse400Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers400 = &headers
 	case rsp.StatusCode == 401:
 		var headers GetOrderResponse401Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -4800,6 +5576,20 @@ func ParseGetOrderResponse(rsp *http.Response) (*GetOrderResponse, error) {
 		response.Headers401 = &headers
 	case rsp.StatusCode == 403:
 		var headers GetOrderResponse403Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -4808,37 +5598,59 @@ func ParseGetOrderResponse(rsp *http.Response) (*GetOrderResponse, error) {
 			headers.WWWAuthenticate = value
 		}
 		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers GetOrderResponse404Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 412:
+		var headers GetOrderResponse412Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers412 = &headers
+	case rsp.StatusCode == 500:
+		var headers GetOrderResponse500Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers500 = &headers
 	case rsp.StatusCode == 503:
 		var headers GetOrderResponse503Headers
-		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int32
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"}); err != nil {
-				return nil, err
-			}
-			headers.RetryAfter = value
-		}
-		response.Headers503 = &headers
-	}
-
-	return response, nil
-}
-
-// ParseHeadOrderResponse parses an HTTP response from a HeadOrderWithResponse call
-func ParseHeadOrderResponse(rsp *http.Response) (*HeadOrderResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &HeadOrderResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case rsp.StatusCode == 200:
-		var headers HeadOrderResponse200Headers
 		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -4846,53 +5658,13 @@ func ParseHeadOrderResponse(rsp *http.Response) (*HeadOrderResponse, error) {
 			}
 			headers.CacheControl = value
 		}
-		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
 			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			}
-			headers.ETag = value
+			headers.RequestID = value
 		}
-		response.Headers200 = &headers
-	case rsp.StatusCode == 304:
-		var headers HeadOrderResponse304Headers
-		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.CacheControl = value
-		}
-		if values := rsp.Header.Values("ETag"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.ETag = value
-		}
-		response.Headers304 = &headers
-	case rsp.StatusCode == 401:
-		var headers HeadOrderResponse401Headers
-		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.WWWAuthenticate = value
-		}
-		response.Headers401 = &headers
-	case rsp.StatusCode == 403:
-		var headers HeadOrderResponse403Headers
-		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.WWWAuthenticate = value
-		}
-		response.Headers403 = &headers
-	case rsp.StatusCode == 503:
-		var headers HeadOrderResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int32
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"}); err != nil {
@@ -4954,6 +5726,13 @@ func ParseCancelOrderResponse(rsp *http.Response) (*CancelOrderResponse, error) 
 			return nil, err
 		}
 		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest RequestTimeout
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
 		var dest Problem
@@ -5023,9 +5802,47 @@ func ParseCancelOrderResponse(rsp *http.Response) (*CancelOrderResponse, error) 
 			}
 			headers.IdempotentReplayed = &value
 		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		response.Headers200 = &headers
+	case rsp.StatusCode == 400:
+		var headers CancelOrderResponse400Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers400 = &headers
 	case rsp.StatusCode == 401:
 		var headers CancelOrderResponse401Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -5036,6 +5853,20 @@ func ParseCancelOrderResponse(rsp *http.Response) (*CancelOrderResponse, error) 
 		response.Headers401 = &headers
 	case rsp.StatusCode == 403:
 		var headers CancelOrderResponse403Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -5044,8 +5875,56 @@ func ParseCancelOrderResponse(rsp *http.Response) (*CancelOrderResponse, error) 
 			headers.WWWAuthenticate = value
 		}
 		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers CancelOrderResponse404Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 408:
+		var headers CancelOrderResponse408Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers408 = &headers
 	case rsp.StatusCode == 409:
 		var headers CancelOrderResponse409Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int32
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int32"}); err != nil {
@@ -5054,8 +5933,107 @@ func ParseCancelOrderResponse(rsp *http.Response) (*CancelOrderResponse, error) 
 			headers.RetryAfter = &value
 		}
 		response.Headers409 = &headers
+	case rsp.StatusCode == 413:
+		var headers CancelOrderResponse413Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers413 = &headers
+	case rsp.StatusCode == 415:
+		var headers CancelOrderResponse415Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers415 = &headers
+	case rsp.StatusCode == 422:
+		var headers CancelOrderResponse422Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers422 = &headers
+	case rsp.StatusCode == 428:
+		var headers CancelOrderResponse428Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers428 = &headers
+	case rsp.StatusCode == 500:
+		var headers CancelOrderResponse500Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers500 = &headers
 	case rsp.StatusCode == 503:
 		var headers CancelOrderResponse503Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int32
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"}); err != nil {
@@ -5094,7 +6072,7 @@ func ParseGetPaymentResponse(rsp *http.Response) (*GetPaymentResponse, error) {
 		break // No content-type
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest InvalidConditionalRead
+		var dest InvalidRead
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -5120,6 +6098,13 @@ func ParseGetPaymentResponse(rsp *http.Response) (*GetPaymentResponse, error) {
 			return nil, err
 		}
 		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
+		var dest PreconditionFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON412 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
 		var dest InternalError
@@ -5154,6 +6139,13 @@ func ParseGetPaymentResponse(rsp *http.Response) (*GetPaymentResponse, error) {
 			}
 			headers.ETag = value
 		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		response.Headers200 = &headers
 	case rsp.StatusCode == 304:
 		var headers GetPaymentResponse304Headers
@@ -5171,9 +6163,47 @@ func ParseGetPaymentResponse(rsp *http.Response) (*GetPaymentResponse, error) {
 			}
 			headers.ETag = value
 		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		response.Headers304 = &headers
+	case rsp.StatusCode == 400:
+		var headers GetPaymentResponse400Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers400 = &headers
 	case rsp.StatusCode == 401:
 		var headers GetPaymentResponse401Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -5184,6 +6214,20 @@ func ParseGetPaymentResponse(rsp *http.Response) (*GetPaymentResponse, error) {
 		response.Headers401 = &headers
 	case rsp.StatusCode == 403:
 		var headers GetPaymentResponse403Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -5192,37 +6236,59 @@ func ParseGetPaymentResponse(rsp *http.Response) (*GetPaymentResponse, error) {
 			headers.WWWAuthenticate = value
 		}
 		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers GetPaymentResponse404Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 412:
+		var headers GetPaymentResponse412Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers412 = &headers
+	case rsp.StatusCode == 500:
+		var headers GetPaymentResponse500Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers500 = &headers
 	case rsp.StatusCode == 503:
 		var headers GetPaymentResponse503Headers
-		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int32
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"}); err != nil {
-				return nil, err
-			}
-			headers.RetryAfter = value
-		}
-		response.Headers503 = &headers
-	}
-
-	return response, nil
-}
-
-// ParseHeadPaymentResponse parses an HTTP response from a HeadPaymentWithResponse call
-func ParseHeadPaymentResponse(rsp *http.Response) (*HeadPaymentResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &HeadPaymentResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case rsp.StatusCode == 200:
-		var headers HeadPaymentResponse200Headers
 		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -5230,53 +6296,13 @@ func ParseHeadPaymentResponse(rsp *http.Response) (*HeadPaymentResponse, error) 
 			}
 			headers.CacheControl = value
 		}
-		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
 			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			}
-			headers.ETag = value
+			headers.RequestID = value
 		}
-		response.Headers200 = &headers
-	case rsp.StatusCode == 304:
-		var headers HeadPaymentResponse304Headers
-		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.CacheControl = value
-		}
-		if values := rsp.Header.Values("ETag"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.ETag = value
-		}
-		response.Headers304 = &headers
-	case rsp.StatusCode == 401:
-		var headers HeadPaymentResponse401Headers
-		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.WWWAuthenticate = value
-		}
-		response.Headers401 = &headers
-	case rsp.StatusCode == 403:
-		var headers HeadPaymentResponse403Headers
-		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.WWWAuthenticate = value
-		}
-		response.Headers403 = &headers
-	case rsp.StatusCode == 503:
-		var headers HeadPaymentResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int32
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"}); err != nil {
@@ -5339,6 +6365,13 @@ func ParseRefundOrderResponse(rsp *http.Response) (*RefundOrderResponse, error) 
 		}
 		response.ApplicationProblemJSON404 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest RequestTimeout
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -5400,9 +6433,47 @@ func ParseRefundOrderResponse(rsp *http.Response) (*RefundOrderResponse, error) 
 			}
 			headers.Location = value
 		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		response.Headers202 = &headers
+	case rsp.StatusCode == 400:
+		var headers RefundOrderResponse400Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers400 = &headers
 	case rsp.StatusCode == 401:
 		var headers RefundOrderResponse401Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -5413,6 +6484,20 @@ func ParseRefundOrderResponse(rsp *http.Response) (*RefundOrderResponse, error) 
 		response.Headers401 = &headers
 	case rsp.StatusCode == 403:
 		var headers RefundOrderResponse403Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -5421,8 +6506,56 @@ func ParseRefundOrderResponse(rsp *http.Response) (*RefundOrderResponse, error) 
 			headers.WWWAuthenticate = value
 		}
 		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers RefundOrderResponse404Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 408:
+		var headers RefundOrderResponse408Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers408 = &headers
 	case rsp.StatusCode == 409:
 		var headers RefundOrderResponse409Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int32
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int32"}); err != nil {
@@ -5431,8 +6564,90 @@ func ParseRefundOrderResponse(rsp *http.Response) (*RefundOrderResponse, error) 
 			headers.RetryAfter = &value
 		}
 		response.Headers409 = &headers
+	case rsp.StatusCode == 413:
+		var headers RefundOrderResponse413Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers413 = &headers
+	case rsp.StatusCode == 415:
+		var headers RefundOrderResponse415Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers415 = &headers
+	case rsp.StatusCode == 422:
+		var headers RefundOrderResponse422Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers422 = &headers
+	case rsp.StatusCode == 500:
+		var headers RefundOrderResponse500Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers500 = &headers
 	case rsp.StatusCode == 503:
 		var headers RefundOrderResponse503Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int32
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"}); err != nil {
@@ -5495,6 +6710,13 @@ func ParseShipOrderResponse(rsp *http.Response) (*ShipOrderResponse, error) {
 		}
 		response.ApplicationProblemJSON404 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest RequestTimeout
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -5549,9 +6771,47 @@ func ParseShipOrderResponse(rsp *http.Response) (*ShipOrderResponse, error) {
 			}
 			headers.ETag = value
 		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		response.Headers200 = &headers
+	case rsp.StatusCode == 400:
+		var headers ShipOrderResponse400Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers400 = &headers
 	case rsp.StatusCode == 401:
 		var headers ShipOrderResponse401Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -5562,6 +6822,20 @@ func ParseShipOrderResponse(rsp *http.Response) (*ShipOrderResponse, error) {
 		response.Headers401 = &headers
 	case rsp.StatusCode == 403:
 		var headers ShipOrderResponse403Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -5570,8 +6844,141 @@ func ParseShipOrderResponse(rsp *http.Response) (*ShipOrderResponse, error) {
 			headers.WWWAuthenticate = value
 		}
 		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers ShipOrderResponse404Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 408:
+		var headers ShipOrderResponse408Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers408 = &headers
+	case rsp.StatusCode == 409:
+		var headers ShipOrderResponse409Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers409 = &headers
+	case rsp.StatusCode == 413:
+		var headers ShipOrderResponse413Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers413 = &headers
+	case rsp.StatusCode == 415:
+		var headers ShipOrderResponse415Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers415 = &headers
+	case rsp.StatusCode == 428:
+		var headers ShipOrderResponse428Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers428 = &headers
+	case rsp.StatusCode == 500:
+		var headers ShipOrderResponse500Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers500 = &headers
 	case rsp.StatusCode == 503:
 		var headers ShipOrderResponse503Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int32
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"}); err != nil {
@@ -5634,6 +7041,13 @@ func ParseChangeShippingAddressResponse(rsp *http.Response) (*ChangeShippingAddr
 		}
 		response.ApplicationProblemJSON404 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest RequestTimeout
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -5688,9 +7102,47 @@ func ParseChangeShippingAddressResponse(rsp *http.Response) (*ChangeShippingAddr
 			}
 			headers.ETag = value
 		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		response.Headers200 = &headers
+	case rsp.StatusCode == 400:
+		var headers ChangeShippingAddressResponse400Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers400 = &headers
 	case rsp.StatusCode == 401:
 		var headers ChangeShippingAddressResponse401Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -5701,6 +7153,20 @@ func ParseChangeShippingAddressResponse(rsp *http.Response) (*ChangeShippingAddr
 		response.Headers401 = &headers
 	case rsp.StatusCode == 403:
 		var headers ChangeShippingAddressResponse403Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -5709,8 +7175,141 @@ func ParseChangeShippingAddressResponse(rsp *http.Response) (*ChangeShippingAddr
 			headers.WWWAuthenticate = value
 		}
 		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers ChangeShippingAddressResponse404Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 408:
+		var headers ChangeShippingAddressResponse408Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers408 = &headers
+	case rsp.StatusCode == 409:
+		var headers ChangeShippingAddressResponse409Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers409 = &headers
+	case rsp.StatusCode == 413:
+		var headers ChangeShippingAddressResponse413Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers413 = &headers
+	case rsp.StatusCode == 415:
+		var headers ChangeShippingAddressResponse415Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers415 = &headers
+	case rsp.StatusCode == 428:
+		var headers ChangeShippingAddressResponse428Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers428 = &headers
+	case rsp.StatusCode == 500:
+		var headers ChangeShippingAddressResponse500Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers500 = &headers
 	case rsp.StatusCode == 503:
 		var headers ChangeShippingAddressResponse503Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int32
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"}); err != nil {
@@ -5745,6 +7344,9 @@ func ParseListProductsResponse(rsp *http.Response) (*ListProductsResponse, error
 		}
 		response.JSON200 = &dest
 
+	case rsp.StatusCode == 304:
+		break // No content-type
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
 		var dest InvalidPageRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -5765,6 +7367,13 @@ func ParseListProductsResponse(rsp *http.Response) (*ListProductsResponse, error
 			return nil, err
 		}
 		response.ApplicationProblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
+		var dest PreconditionFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON412 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
 		var dest InternalError
@@ -5792,9 +7401,64 @@ func ParseListProductsResponse(rsp *http.Response) (*ListProductsResponse, error
 			}
 			headers.CacheControl = value
 		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		response.Headers200 = &headers
+	case rsp.StatusCode == 304:
+		var headers ListProductsResponse304Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers304 = &headers
+	case rsp.StatusCode == 400:
+		var headers ListProductsResponse400Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers400 = &headers
 	case rsp.StatusCode == 401:
 		var headers ListProductsResponse401Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -5805,6 +7469,20 @@ func ParseListProductsResponse(rsp *http.Response) (*ListProductsResponse, error
 		response.Headers401 = &headers
 	case rsp.StatusCode == 403:
 		var headers ListProductsResponse403Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -5813,8 +7491,56 @@ func ParseListProductsResponse(rsp *http.Response) (*ListProductsResponse, error
 			headers.WWWAuthenticate = value
 		}
 		response.Headers403 = &headers
+	case rsp.StatusCode == 412:
+		var headers ListProductsResponse412Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers412 = &headers
+	case rsp.StatusCode == 500:
+		var headers ListProductsResponse500Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers500 = &headers
 	case rsp.StatusCode == 503:
 		var headers ListProductsResponse503Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int32
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"}); err != nil {
@@ -5853,7 +7579,7 @@ func ParseGetProductResponse(rsp *http.Response) (*GetProductResponse, error) {
 		break // No content-type
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest InvalidConditionalRead
+		var dest InvalidRead
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -5879,6 +7605,13 @@ func ParseGetProductResponse(rsp *http.Response) (*GetProductResponse, error) {
 			return nil, err
 		}
 		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
+		var dest PreconditionFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON412 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
 		var dest InternalError
@@ -5913,6 +7646,13 @@ func ParseGetProductResponse(rsp *http.Response) (*GetProductResponse, error) {
 			}
 			headers.ETag = value
 		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		response.Headers200 = &headers
 	case rsp.StatusCode == 304:
 		var headers GetProductResponse304Headers
@@ -5930,9 +7670,47 @@ func ParseGetProductResponse(rsp *http.Response) (*GetProductResponse, error) {
 			}
 			headers.ETag = value
 		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		response.Headers304 = &headers
+	case rsp.StatusCode == 400:
+		var headers GetProductResponse400Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers400 = &headers
 	case rsp.StatusCode == 401:
 		var headers GetProductResponse401Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -5943,6 +7721,20 @@ func ParseGetProductResponse(rsp *http.Response) (*GetProductResponse, error) {
 		response.Headers401 = &headers
 	case rsp.StatusCode == 403:
 		var headers GetProductResponse403Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -5951,37 +7743,59 @@ func ParseGetProductResponse(rsp *http.Response) (*GetProductResponse, error) {
 			headers.WWWAuthenticate = value
 		}
 		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers GetProductResponse404Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 412:
+		var headers GetProductResponse412Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers412 = &headers
+	case rsp.StatusCode == 500:
+		var headers GetProductResponse500Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers500 = &headers
 	case rsp.StatusCode == 503:
 		var headers GetProductResponse503Headers
-		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int32
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"}); err != nil {
-				return nil, err
-			}
-			headers.RetryAfter = value
-		}
-		response.Headers503 = &headers
-	}
-
-	return response, nil
-}
-
-// ParseHeadProductResponse parses an HTTP response from a HeadProductWithResponse call
-func ParseHeadProductResponse(rsp *http.Response) (*HeadProductResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &HeadProductResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case rsp.StatusCode == 200:
-		var headers HeadProductResponse200Headers
 		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -5989,53 +7803,13 @@ func ParseHeadProductResponse(rsp *http.Response) (*HeadProductResponse, error) 
 			}
 			headers.CacheControl = value
 		}
-		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
 			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			}
-			headers.ETag = value
+			headers.RequestID = value
 		}
-		response.Headers200 = &headers
-	case rsp.StatusCode == 304:
-		var headers HeadProductResponse304Headers
-		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.CacheControl = value
-		}
-		if values := rsp.Header.Values("ETag"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.ETag = value
-		}
-		response.Headers304 = &headers
-	case rsp.StatusCode == 401:
-		var headers HeadProductResponse401Headers
-		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.WWWAuthenticate = value
-		}
-		response.Headers401 = &headers
-	case rsp.StatusCode == 403:
-		var headers HeadProductResponse403Headers
-		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.WWWAuthenticate = value
-		}
-		response.Headers403 = &headers
-	case rsp.StatusCode == 503:
-		var headers HeadProductResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int32
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"}); err != nil {
@@ -6105,6 +7879,13 @@ func ParsePutProductResponse(rsp *http.Response) (*PutProductResponse, error) {
 		}
 		response.ApplicationProblemJSON404 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest RequestTimeout
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -6159,6 +7940,13 @@ func ParsePutProductResponse(rsp *http.Response) (*PutProductResponse, error) {
 			}
 			headers.ETag = value
 		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		response.Headers200 = &headers
 	case rsp.StatusCode == 201:
 		var headers PutProductResponse201Headers
@@ -6176,9 +7964,47 @@ func ParsePutProductResponse(rsp *http.Response) (*PutProductResponse, error) {
 			}
 			headers.Location = value
 		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		response.Headers201 = &headers
+	case rsp.StatusCode == 400:
+		var headers PutProductResponse400Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers400 = &headers
 	case rsp.StatusCode == 401:
 		var headers PutProductResponse401Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -6189,6 +8015,20 @@ func ParsePutProductResponse(rsp *http.Response) (*PutProductResponse, error) {
 		response.Headers401 = &headers
 	case rsp.StatusCode == 403:
 		var headers PutProductResponse403Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -6197,8 +8037,141 @@ func ParsePutProductResponse(rsp *http.Response) (*PutProductResponse, error) {
 			headers.WWWAuthenticate = value
 		}
 		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers PutProductResponse404Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 408:
+		var headers PutProductResponse408Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers408 = &headers
+	case rsp.StatusCode == 409:
+		var headers PutProductResponse409Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers409 = &headers
+	case rsp.StatusCode == 413:
+		var headers PutProductResponse413Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers413 = &headers
+	case rsp.StatusCode == 415:
+		var headers PutProductResponse415Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers415 = &headers
+	case rsp.StatusCode == 428:
+		var headers PutProductResponse428Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers428 = &headers
+	case rsp.StatusCode == 500:
+		var headers PutProductResponse500Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers500 = &headers
 	case rsp.StatusCode == 503:
 		var headers PutProductResponse503Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int32
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"}); err != nil {
@@ -6233,6 +8206,9 @@ func ParseGetStockResponse(rsp *http.Response) (*GetStockResponse, error) {
 		}
 		response.JSON200 = &dest
 
+	case rsp.StatusCode == 304:
+		break // No content-type
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
 		var dest InvalidRead
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -6261,6 +8237,13 @@ func ParseGetStockResponse(rsp *http.Response) (*GetStockResponse, error) {
 		}
 		response.ApplicationProblemJSON404 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
+		var dest PreconditionFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON412 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
 		var dest InternalError
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -6287,9 +8270,64 @@ func ParseGetStockResponse(rsp *http.Response) (*GetStockResponse, error) {
 			}
 			headers.CacheControl = value
 		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		response.Headers200 = &headers
+	case rsp.StatusCode == 304:
+		var headers GetStockResponse304Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers304 = &headers
+	case rsp.StatusCode == 400:
+		var headers GetStockResponse400Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers400 = &headers
 	case rsp.StatusCode == 401:
 		var headers GetStockResponse401Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -6300,6 +8338,20 @@ func ParseGetStockResponse(rsp *http.Response) (*GetStockResponse, error) {
 		response.Headers401 = &headers
 	case rsp.StatusCode == 403:
 		var headers GetStockResponse403Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -6308,8 +8360,73 @@ func ParseGetStockResponse(rsp *http.Response) (*GetStockResponse, error) {
 			headers.WWWAuthenticate = value
 		}
 		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers GetStockResponse404Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 412:
+		var headers GetStockResponse412Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers412 = &headers
+	case rsp.StatusCode == 500:
+		var headers GetStockResponse500Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers500 = &headers
 	case rsp.StatusCode == 503:
 		var headers GetStockResponse503Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int32
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"}); err != nil {
@@ -6372,6 +8489,13 @@ func ParseAdjustStockResponse(rsp *http.Response) (*AdjustStockResponse, error) 
 		}
 		response.ApplicationProblemJSON404 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest RequestTimeout
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -6426,9 +8550,47 @@ func ParseAdjustStockResponse(rsp *http.Response) (*AdjustStockResponse, error) 
 			}
 			headers.IdempotentReplayed = &value
 		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		response.Headers200 = &headers
+	case rsp.StatusCode == 400:
+		var headers AdjustStockResponse400Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers400 = &headers
 	case rsp.StatusCode == 401:
 		var headers AdjustStockResponse401Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -6439,6 +8601,20 @@ func ParseAdjustStockResponse(rsp *http.Response) (*AdjustStockResponse, error) 
 		response.Headers401 = &headers
 	case rsp.StatusCode == 403:
 		var headers AdjustStockResponse403Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -6447,8 +8623,56 @@ func ParseAdjustStockResponse(rsp *http.Response) (*AdjustStockResponse, error) 
 			headers.WWWAuthenticate = value
 		}
 		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers AdjustStockResponse404Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 408:
+		var headers AdjustStockResponse408Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers408 = &headers
 	case rsp.StatusCode == 409:
 		var headers AdjustStockResponse409Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int32
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int32"}); err != nil {
@@ -6457,8 +8681,90 @@ func ParseAdjustStockResponse(rsp *http.Response) (*AdjustStockResponse, error) 
 			headers.RetryAfter = &value
 		}
 		response.Headers409 = &headers
+	case rsp.StatusCode == 413:
+		var headers AdjustStockResponse413Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers413 = &headers
+	case rsp.StatusCode == 415:
+		var headers AdjustStockResponse415Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers415 = &headers
+	case rsp.StatusCode == 422:
+		var headers AdjustStockResponse422Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers422 = &headers
+	case rsp.StatusCode == 500:
+		var headers AdjustStockResponse500Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
+		response.Headers500 = &headers
 	case rsp.StatusCode == 503:
 		var headers AdjustStockResponse503Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RequestID = value
+		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int32
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"}); err != nil {

@@ -170,11 +170,13 @@ func (s *step) leads(ctx context.Context) error {
 }
 
 func resumeCharge(ctx context.Context, s *step) error {
+	s.story.line("", "The order of the first chapter: %s.", s.killed)
+	s.story.line("", "A killed worker's job is taken over once it counts as crashed, which takes up to 20 s here ...")
 	payment, err := s.paid(ctx, s.killed, openapi.PaymentStatusSucceeded)
 	if err != nil {
 		return err
 	}
-	s.story.line("", "The order of the first chapter: %s. What the provider was asked for it:", s.killed)
+	s.story.line("", "What the provider was asked for it:")
 	var attempts []sandbox.Attempt
 	for _, a := range s.provider.Attempts() {
 		if strings.Contains(a.IdempotencyKey, s.killed.String()) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/orders/internal/boot"
+	"example.com/orders/internal/infra/config"
 	"example.com/orders/internal/sandbox"
 )
 
@@ -20,7 +21,11 @@ func runService(ctx context.Context, log *slog.Logger) (err error) {
 	s := &stack{env: map[string]string{"AUTH_ISSUER": "http://127.0.0.1:8089", "AUTH_AUDIENCE": audience}, log: log, notes: os.Stderr}
 	defer func() { err = errors.Join(err, s.stop()) }()
 	database, state := dataPath("postgres"), dataPath("sandbox.json")
-	if os.Getenv("EPHEMERAL") == "1" {
+	ephemeral, err := config.Switch(s.lookup, "EPHEMERAL")
+	if err != nil {
+		return err
+	}
+	if ephemeral {
 		database, state = "", ""
 	}
 	if err := s.startTelemetry(ctx); err != nil {
@@ -70,7 +75,7 @@ func welcome(api *boot.API, ops *boot.Ops, provider *sandbox.Server) error {
 The order service runs.
 
   API       %[1]s      the contract is api/openapi.yaml
-  ops       %[4]s      /livez, /readyz, /metrics, /debug/pprof/, and the jobs at /riverui/
+  ops       %[4]s      /livez, /readyz, /metrics, /debug/pprof/, and the jobs at /riverui/jobs?state=completed
   sandbox   %[2]s      the payment provider's stand-in: GET /ledger, PUT /faults, POST /token
 
 Place an order. Send it twice: it is placed once.

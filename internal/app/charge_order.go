@@ -19,8 +19,10 @@ import (
 // An error means that the job must run again: ErrNotFound before the order is visible, anything else while the provider
 // has not decided.
 func (s *Service) ChargeOrder(ctx context.Context, ref OrderRef, done Completion) error {
+	asked, cancel := context.WithTimeout(ctx, s.settings.ProviderTimeout) // leaves time to record the answers
+	defer cancel()
 	c := charge{Service: s, ref: ref, done: done}
-	if err := c.run(ctx); err != nil {
+	if err := c.run(ctx, asked); err != nil {
 		return fmt.Errorf("charge order: %w", err)
 	}
 	return nil
@@ -51,13 +53,12 @@ func intentRequest(p domain.PaymentState) IntentRequest {
 // errUndecided ends a run whose intent the provider is still working on: the job looks again later.
 var errUndecided = errors.New("provider has not decided the charge yet")
 
-func (c charge) run(ctx context.Context) error {
+// run calls the provider under asked, and the database under ctx.
+func (c charge) run(ctx, asked context.Context) error {
 	seen, settled, err := c.load(ctx)
 	if err != nil || settled {
 		return err
 	}
-	asked, cancel := context.WithTimeout(ctx, c.settings.ProviderTimeout) // leaves time to record the answers
-	defer cancel()
 	if seen.payment.IntentID == "" {
 		return c.begin(ctx, asked, seen)
 	}
@@ -107,7 +108,7 @@ func (c charge) begin(ctx, asked context.Context, seen look) error {
 	if err != nil {
 		return c.failed(ctx, seen, err)
 	}
-	if seen, err = c.note(ctx, intent.ID); err != nil {
+	if seen, err = c.note(ctx, seen, intent.ID); err != nil {
 		return err
 	}
 	return c.act(ctx, asked, seen, intent)
@@ -149,8 +150,9 @@ func furthest(found []Intent) Intent {
 	return best
 }
 
-// note commits the intent's id. Where another run has noted one meanwhile, that one counts and this run ends.
-func (c charge) note(ctx context.Context, intentID string) (seen look, err error) {
+// note commits the intent's id. Where another run has noted one meanwhile, that one counts and this run ends; so it does
+// where a worker of the release before this one has begun to ask meanwhile.
+func (c charge) note(ctx context.Context, before look, intentID string) (seen look, err error) {
 	err = c.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		order, payment, err := lockBoth(ctx, tx, c.ref)
 		if err != nil {
@@ -158,7 +160,8 @@ func (c charge) note(ctx context.Context, intentID string) (seen look, err error
 		}
 		p := payment.State()
 		switch {
-		case payment.Settled() || p.IntentID != "" && p.IntentID != intentID:
+		case payment.Settled() || p.IntentID != "" && p.IntentID != intentID,
+			!p.LegacyAttemptAt.Equal(before.payment.LegacyAttemptAt):
 			return errSuperseded
 		case p.IntentID == "":
 			if err := payment.NoteIntent(intentID, tx.Now()); err != nil {

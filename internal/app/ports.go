@@ -109,6 +109,8 @@ type Outbox interface {
 	RefundCharge(ctx context.Context, ref OrderRef, refund uuid.UUID) error
 	// SettlePayment asks for a look at the payment's objects at the provider, and at the intent where one is named.
 	SettlePayment(ctx context.Context, ref OrderRef, intentID string) error
+	// SettlePaymentOnce is SettlePayment, unless such a job waits already: it will see all that there is to see now.
+	SettlePaymentOnce(ctx context.Context, ref OrderRef, intentID string) error
 	// Orphans finds, at most limit, the charges and refunds that have been undecided since before and have no live job.
 	Orphans(ctx context.Context, before time.Time, limit int) ([]Orphan, error)
 }
@@ -128,7 +130,7 @@ type UnmatchedCharge struct {
 }
 
 // UnmatchedCharges is the repository of unmatched charges. A row is added once and kept for good, as the explanation of
-// the refund.
+// the refund, unless its order comes back before there is one.
 type UnmatchedCharges interface {
 	// Add notes a charge. It tells false where it had been noted before.
 	Add(ctx context.Context, c UnmatchedCharge, now time.Time) (bool, error)
@@ -137,6 +139,8 @@ type UnmatchedCharges interface {
 	Open(ctx context.Context, before time.Time, limit int) ([]UnmatchedCharge, error)
 	// Returned notes the refund that gave the money back.
 	Returned(ctx context.Context, c UnmatchedCharge, refundID string, now time.Time) error
+	// Drop forgets a charge that a payment may account for after all.
+	Drop(ctx context.Context, c UnmatchedCharge) error
 	// NextKey makes the next attempt at the refund use another idempotency key.
 	NextKey(ctx context.Context, c UnmatchedCharge) error
 }

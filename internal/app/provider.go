@@ -139,11 +139,19 @@ type ProviderPage struct {
 	More    bool
 }
 
-// ProviderObject is an intent or a refund that the provider holds, or one that an event of the provider is about.
+// ProviderObject is what the provider holds, or what an event of the provider is about: exactly one of its pointers is set.
 type ProviderObject struct {
 	Ref    OrderRef // from its metadata; a zero OrderID: this service did not make it
-	Intent *Intent  // exactly one of Intent and Refund is set
+	Intent *Intent
 	Refund *ProviderRefund
+	Charge *ProviderCharge
+}
+
+// ProviderCharge is the charge of an intent after a refund. Unlike a refund that was made by hand, it bears the metadata
+// of its intent.
+type ProviderCharge struct {
+	IntentID string
+	Refunded domain.Money
 }
 
 // ProviderEvent is a verified notification of the provider. It is a hint of what to look at, never a fact.

@@ -101,6 +101,10 @@ func (s *Service) comparePage(ctx context.Context, stream ProviderStream, r *Rec
 	asked, cancel := context.WithTimeout(ctx, s.settings.ProviderTimeout)
 	defer cancel()
 	page, err := s.provider.List(asked, ProviderQuery{Stream: stream, From: w.From, After: w.After, Limit: pageSize})
+	if refused, ok := errors.AsType[*RefusedError](err); ok && w.After != "" {
+		// The provider does not know any more where the pass ended: the next run begins it again.
+		return false, errors.Join(refused, s.saveWatermark(ctx, w, Watermark{Stream: stream, From: w.From}))
+	}
 	if err != nil {
 		return false, err
 	}
@@ -113,7 +117,7 @@ func (s *Service) comparePage(ctx context.Context, stream ProviderStream, r *Rec
 	return page.More, s.moveWatermark(ctx, w, page)
 }
 
-// moveWatermark notes that a page was compared, unless another run has moved the watermark meanwhile.
+// moveWatermark notes that a page was compared.
 func (s *Service) moveWatermark(ctx context.Context, seen Watermark, page ProviderPage) error {
 	next := seen
 	if seen.After == "" {
@@ -123,6 +127,11 @@ func (s *Service) moveWatermark(ctx context.Context, seen Watermark, page Provid
 	if !page.More {
 		next.After, next.From, next.Next = "", latest(next.Next, seen.From), time.Time{}
 	}
+	return s.saveWatermark(ctx, seen, next)
+}
+
+// saveWatermark does nothing where another run has moved the watermark since it was seen.
+func (s *Service) saveWatermark(ctx context.Context, seen, next Watermark) error {
 	return s.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		stored, err := tx.Watermarks().Lock(ctx, seen.Stream)
 		if err != nil || stored != seen {
@@ -156,7 +165,7 @@ func (s *Service) compare(ctx context.Context, objects []ProviderObject) (differ
 				return nil
 			}
 			enqueued = true
-			return tx.Outbox().SettlePayment(ctx, o.Ref, o.intentID())
+			return tx.Outbox().SettlePaymentOnce(ctx, o.Ref, o.intentID())
 		})
 		if err != nil {
 			return differed, err
@@ -172,24 +181,29 @@ func (s *Service) compare(ctx context.Context, objects []ProviderObject) (differ
 func (o ProviderObject) moved() bool { return o.Intent != nil && o.Intent.Status == IntentSucceeded }
 
 func (o ProviderObject) intentID() string {
-	if o.Intent != nil {
+	switch {
+	case o.Intent != nil:
 		return o.Intent.ID
+	case o.Refund != nil:
+		return o.Refund.IntentID
+	default:
+		return o.Charge.IntentID
 	}
-	return o.Refund.IntentID
 }
 
 // agrees tells whether a payment says what an object of the provider says. The object may be older than the payment, so
 // only what can still change the payment counts.
 func agrees(payment *domain.Payment, o ProviderObject) bool {
 	p := payment.State()
-	if o.Intent != nil {
-		if o.Intent.Status == IntentSucceeded {
-			return p.Status == domain.PaymentSucceeded && p.IntentID == o.Intent.ID && p.Amount == o.Intent.Amount
-		}
+	switch {
+	case o.Intent != nil && o.Intent.Status == IntentSucceeded:
+		return p.Status == domain.PaymentSucceeded && p.IntentID == o.Intent.ID && p.Amount == o.Intent.Amount
+	case o.Intent != nil:
 		return payment.Settled() || !decided(o.Intent.Status) || p.IntentID != o.Intent.ID
-	}
-	if o.Refund.IntentID != p.IntentID {
+	case o.intentID() != p.IntentID:
 		return true // its intent says what it has to say
+	case o.Charge != nil:
+		return o.Charge.Refunded.Amount <= p.Refunded().Amount
 	}
 	known, here := payment.Refund(o.Refund.localID())
 	if !here {

@@ -28,20 +28,22 @@ func (s *Service) SettlePayment(ctx context.Context, ref OrderRef, intentID stri
 func (s *Service) settleKnown(
 	ctx context.Context, ref OrderRef, payment domain.PaymentState, intentID string, done Completion,
 ) error {
-	if payment.Status == domain.PaymentPending && payment.IntentID != "" {
-		// Completing this job is left to the end.
-		if err := (charge{Service: s, ref: ref, done: notYet}).run(ctx); err != nil {
-			return err
-		}
-	}
 	asked, cancel := context.WithTimeout(ctx, s.settings.ProviderTimeout)
 	defer cancel()
+	// The other intent comes first: where it has charged, the payment's own must not be confirmed any more.
 	if intentID != "" && intentID != payment.IntentID {
 		if err := s.settleOther(ctx, asked, ref, payment, intentID); err != nil {
 			return err
 		}
 	}
 	payment, err := s.paymentNow(ctx, ref)
+	if err == nil && payment.Status == domain.PaymentPending && payment.IntentID != "" {
+		// Completing this job is left to the end.
+		if err := (charge{Service: s, ref: ref, done: notYet}).run(ctx, asked); err != nil {
+			return err
+		}
+		payment, err = s.paymentNow(ctx, ref)
+	}
 	if err != nil {
 		return err
 	}

@@ -21,42 +21,78 @@ func (s *Service) returnUnmatched(ctx context.Context, limit int, delay time.Dur
 	}); err != nil {
 		return 0, err
 	}
+	var failed error
 	for _, c := range list {
 		done, err := s.returnCharge(ctx, c)
-		if err != nil {
-			return returned, err
-		}
 		if done {
 			returned++
 		}
+		if failed == nil {
+			failed = err
+		}
+		if ctx.Err() != nil || errors.Is(err, ErrProviderPaused) {
+			break // what fails for one charge alone must not keep the others here
+		}
 	}
-	return returned, nil
+	return returned, failed
 }
 
-// returnCharge tells whether the charge went back. It did not, and the next run tries again, where the provider refused
-// or where the key has become unusable.
+// returnCharge tells whether the charge went back. It did not, and the next run tries again, where the provider refused,
+// has not decided, or where the key has become unusable.
 func (s *Service) returnCharge(ctx context.Context, c UnmatchedCharge) (done bool, err error) {
+	if explained, err := s.explained(ctx, c); err != nil || explained {
+		return false, err
+	}
 	asked, cancel := context.WithTimeout(ctx, s.settings.ProviderTimeout)
 	defer cancel()
 	refund, err := s.refundUnmatched(asked, c)
-	if refused, ok := errors.AsType[*RefusedError](err); ok {
+	refused, isRefusal := errors.AsType[*RefusedError](err)
+	switch {
+	case isRefusal:
 		s.monitor.Finding(ctx, FindingRefundRefused, c.Ref, refused.Code)
-		return false, nil
-	}
-	spent := errors.Is(err, ErrKeyUnusable)
-	if err != nil && !spent {
+	case errors.Is(err, ErrMismatch):
+		s.monitor.Finding(ctx, FindingMismatch, c.Ref, c.Intent.ID)
 		return false, err
+	case err != nil && !errors.Is(err, ErrKeyUnusable):
+		return false, err
+	case err == nil && refund.Status == domain.RefundPending:
+		return false, nil
+	case err == nil && refund.Status == domain.RefundFailed:
+		s.monitor.Finding(ctx, FindingRefundFailed, c.Ref, refund.Failure)
 	}
+	done = err == nil && refund.Status == domain.RefundSucceeded
 	err = s.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		if spent {
-			return tx.Unmatched().NextKey(ctx, c)
+		if done {
+			return tx.Unmatched().Returned(ctx, c, refund.ID, tx.Now())
 		}
-		return tx.Unmatched().Returned(ctx, c, refund.ID, tx.Now())
+		return tx.Unmatched().NextKey(ctx, c) // the key repeats its answer
 	})
-	if err == nil && !spent {
+	if err == nil && done {
 		s.monitor.Finding(ctx, FindingUnmatchedReturned, c.Ref, c.Intent.ID)
 	}
-	return err == nil && !spent, err
+	return err == nil && done, err
+}
+
+// explained drops the charge of an unknown order that is here by now (it was brought back from elsewhere), and lets
+// settle-payment decide what the charge is.
+func (s *Service) explained(ctx context.Context, c UnmatchedCharge) (here bool, err error) {
+	if c.Kind != FindingUnknownCharge {
+		return false, nil
+	}
+	err = s.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		_, err := tx.Payments().ForUpdate(ctx, c.Ref.Tenant, c.Ref.OrderID)
+		if here = err == nil; !here {
+			if errors.Is(err, ErrNotFound) {
+				return nil
+			}
+			return err
+		}
+		if err := tx.Unmatched().Drop(ctx, c); err != nil {
+			return err
+		}
+		return tx.Outbox().SettlePayment(ctx, c.Ref, c.Intent.ID)
+	})
+	return here, err
 }
 
 // refundUnmatched uses the protocol of refund-charge: it lists first, then creates under a key that the intent determines.

@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -40,7 +42,7 @@ func StartAPI(ctx context.Context, c config.API, t *telemetry.Telemetry, log *sl
 	if err != nil {
 		return nil, err
 	}
-	ready, err := openReadiness(ctx, c.Database, "orders-api", pool)
+	ready, err := openReadiness(ctx, c.Database, "orders-api", pool, false)
 	if err != nil {
 		pool.Close()
 		return nil, err
@@ -76,7 +78,7 @@ func (a *API) start(ctx context.Context, c config.API, t *telemetry.Telemetry, l
 	if err != nil {
 		return err
 	}
-	if err := poolGauges(t.Metrics, a.pool); err != nil {
+	if err := databaseGauges(t.Metrics, a.pool, a.ready); err != nil {
 		return err
 	}
 	if a.listener, err = net.Listen("tcp", c.Addr); err != nil {
@@ -84,9 +86,17 @@ func (a *API) start(ctx context.Context, c config.API, t *telemetry.Telemetry, l
 	}
 	a.server = newServer(otelhttp.NewHandler(handler, "api", otelhttp.WithTracerProvider(t.Traces),
 		// Its metrics would have a series for every Host header that anybody sends; ours say the same.
-		otelhttp.WithMeterProvider(noop.NewMeterProvider()), otelhttp.WithPropagators(t.Propagator())), c.RequestTimeout)
+		otelhttp.WithMeterProvider(noop.NewMeterProvider()), otelhttp.WithPropagators(t.Propagator()),
+		otelhttp.WithPublicEndpointFn(func(r *http.Request) bool { return !trusted(c.TracePeers, r.RemoteAddr) })), c.RequestTimeout)
 	go func() { a.failed <- a.server.Serve(a.listener) }()
 	return nil
+}
+
+// trusted tells whether the trace context of a peer is taken over. Anybody else's becomes a link: a caller must neither
+// name our requests nor decide which of them are recorded.
+func trusted(networks []netip.Prefix, peer string) bool {
+	address, err := netip.ParseAddrPort(peer)
+	return err == nil && slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(address.Addr().Unmap()) })
 }
 
 func storeSettings(c config.Database, keyWait time.Duration) postgres.Settings {

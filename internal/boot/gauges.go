@@ -16,8 +16,8 @@ import (
 // does not need the database when there is none.
 const gaugeTimeout = 3 * time.Second
 
-// poolGauges shows the connections of this process's pool, by state.
-func poolGauges(m *telemetry.Metrics, pool *pgxpool.Pool) error {
+// databaseGauges shows the connections of this process's pool, by state, and whether the database takes writes.
+func databaseGauges(m *telemetry.Metrics, pool *pgxpool.Pool, ready *readiness) error {
 	return m.Gauges(gaugeTimeout, telemetry.Gauge{
 		Name: "orders.db.connections", About: "Connections of a pool: used, idle, and the most that it may have.",
 		Label: "state", Fixed: []string{"pool", pool.Config().ConnConfig.RuntimeParams["application_name"]},
@@ -26,6 +26,15 @@ func poolGauges(m *telemetry.Metrics, pool *pgxpool.Pool) error {
 			return map[string]float64{
 				"used": float64(s.AcquiredConns()), "idle": float64(s.IdleConns()), "max": float64(s.MaxConns()),
 			}, nil
+		},
+	}, telemetry.Gauge{
+		Name: "orders.db.writable", About: "Whether the database takes writes: 1, or 0 where it is read-only, as a standby is.",
+		Read: func(ctx context.Context) (map[string]float64, error) {
+			writable, err := postgres.Writable(ctx, ready.pool)
+			if err == nil && !writable {
+				return map[string]float64{"": 0}, nil
+			}
+			return map[string]float64{"": 1}, err
 		},
 	})
 }
@@ -47,9 +56,9 @@ const (
 
 // workerGauges shows what waits: jobs, payments without an outcome, and expired keys. Every worker shows the same, since
 // it is the database's.
-func workerGauges(m *telemetry.Metrics, pool *pgxpool.Pool, store *postgres.Store) error {
+func workerGauges(m *telemetry.Metrics, pool *pgxpool.Pool, ready *readiness, store *postgres.Store) error {
 	var backlog postgres.KeyBacklog // read by the first of its two gauges; readings come one after another
-	return errors.Join(poolGauges(m, pool), m.Gauges(gaugeTimeout,
+	return errors.Join(databaseGauges(m, pool, ready), m.Gauges(gaugeTimeout,
 		telemetry.Gauge{
 			Name: "orders.outbox.jobs", About: "Jobs of the outbox that are not completed, by River's state.", Label: "state",
 			Read: counts(pool, countJobs, "available", "cancelled", "discarded", "pending", "retryable", "running", "scheduled"),

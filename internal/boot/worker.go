@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -37,7 +38,7 @@ func StartWorker(ctx context.Context, c config.Worker, t *telemetry.Telemetry, l
 	if err != nil {
 		return nil, err
 	}
-	ready, err := openReadiness(ctx, c.Database, "orders-worker", pool)
+	ready, err := openReadiness(ctx, c.Database, "orders-worker", pool, true)
 	if err != nil {
 		pool.Close()
 		return nil, err
@@ -53,8 +54,8 @@ func StartWorker(ctx context.Context, c config.Worker, t *telemetry.Telemetry, l
 }
 
 func (w *Worker) start(ctx context.Context, c config.Worker, t *telemetry.Telemetry, log *slog.Logger) error {
-	// River has nothing to work on without its tables, so unlike the API the worker cannot start and be unready.
-	if err := w.ready.awaitSchema(ctx, c.Database.ConnectTimeout); err != nil {
+	// River has nothing to work on without its tables or without writes, so unlike the API the worker cannot start and be unready.
+	if err := w.ready.awaitDatabase(ctx, c.Database.ConnectTimeout); err != nil {
 		return fmt.Errorf("%s: %w", c.Database.Variable, err)
 	}
 	provider := stripegateway.Guard(telemetry.ObserveProvider(stripegateway.New(stripegateway.Config{
@@ -73,14 +74,33 @@ func (w *Worker) start(ctx context.Context, c config.Worker, t *telemetry.Teleme
 	if err != nil {
 		return err
 	}
-	if err := workerGauges(t.Metrics, w.pool, store); err != nil {
+	if err := workerGauges(t.Metrics, w.pool, w.ready, store); err != nil {
 		return err
 	}
-	// Jobs outlive the signal that asks for a stop: Stop gives them their time.
-	if err := w.client.Start(context.WithoutCancel(ctx)); err != nil {
-		return fmt.Errorf("start river: %w", err)
+	return w.startRiver(ctx, c.Database.ConnectTimeout)
+}
+
+// startRiver starts to fetch jobs. A database that is full or takes no writes at this moment is waited for, for at most
+// limit.
+func (w *Worker) startRiver(ctx context.Context, limit time.Duration) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for began := time.Now(); ; {
+		// Jobs outlive the signal that asks for a stop: Stop gives them their time.
+		err := w.client.Start(context.WithoutCancel(ctx))
+		if err == nil {
+			return nil
+		}
+		err = fmt.Errorf("start river: %w", err)
+		if !postgres.Passing(err) || time.Since(began) >= limit {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return err
+		}
 	}
-	return nil
 }
 
 func workerConfig(c config.Worker) outbox.WorkerConfig {

@@ -1,13 +1,10 @@
 package domain
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
-
-var countryPattern = regexp.MustCompile(`^[A-Z]{2}$`)
 
 // Address is where a parcel goes. It is a value: two equal addresses are the same address.
 type Address struct {
@@ -26,8 +23,8 @@ func (a Address) Check(v *Violations, at string) {
 	checkText(v, at+"line2", a.Line2, 0, 200)
 	checkText(v, at+"city", a.City, 1, 100)
 	checkText(v, at+"postal_code", a.PostalCode, 1, 20)
-	if !countryPattern.MatchString(a.Country) {
-		v.Add(at+"country", "pattern", "must be an ISO 3166-1 alpha-2 code in capitals")
+	if !ValidCountry(a.Country) {
+		v.Add(at+"country", "pattern", "must be an assigned ISO 3166-1 alpha-2 code in capitals")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/text/language"
 
 	"example.com/orders/internal/domain"
 )
@@ -85,4 +86,30 @@ func codeOf(err error) domain.Code {
 		return refusal.Code
 	}
 	return ""
+}
+
+// Ensure the countries are the 249 assigned codes of ISO 3166-1, and none that is reserved, withdrawn or for private use.
+func TestCountriesAreAssigned(t *testing.T) {
+	t.Parallel()
+	valid := 0
+	for first := 'A'; first <= 'Z'; first++ {
+		for second := 'A'; second <= 'Z'; second++ {
+			code := string([]rune{first, second})
+			if !domain.ValidCountry(code) {
+				continue
+			}
+			valid++
+			region, err := language.ParseRegion(code)
+			require.NoError(t, err)
+			require.True(t, region.IsCountry(), code)
+			require.Equal(t, code, region.Canonicalize().String())
+		}
+	}
+	require.Equal(t, 249, valid)
+	for code := range strings.FieldsSeq("AA AC AN CP CS DD EU EZ FX IC OO QM QZ SU TA TP UK UN XA XK XZ YU ZR ZZ") {
+		require.False(t, domain.ValidCountry(code), code)
+	}
+	for _, code := range []string{"", "D", "D ", " D", "DEU", "de", "AD AE"} {
+		require.False(t, domain.ValidCountry(code), code)
+	}
 }

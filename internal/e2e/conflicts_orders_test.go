@@ -113,7 +113,7 @@ func TestTwentyCallersWithOneVersionOfAnOrder(t *testing.T) {
 // payment is read under its lock.
 func TestShipmentWaitsForThePayment(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	s := openShopWithoutEvents(t)
 	s.faults(fault("charge", "hold", 0))
 	order := s.place("pm_card_visa")
 	tag := s.order(order).Header.Get("ETag")
@@ -127,4 +127,44 @@ func TestShipmentWaitsForThePayment(t *testing.T) {
 	s.queue(s.hold("orders", order), s.Sandbox.ClearFaults, startShip) // the worker records the answer, then the shipment
 	requireStatus(t, 200, shipped())
 	require.True(t, ship.stored(s.order(order)))
+}
+
+// Ensure no parcel leaves once all of its money is on its way back, although the refund leaves the order's version as it
+// was: the shipment waits for the refund's commit and reads the balance that it left. In the other order both are
+// accepted, since a shipped order can be refunded. A refund of a part stops no parcel.
+func TestShipmentAgainstFullRefund(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	s.StartWorker(t)
+	ship := shipment("JD01")
+	tests := []struct {
+		name        string
+		refundFirst bool
+		amount      int
+		shipped     bool
+	}{
+		{"the refund first", true, shopTotal, false},
+		{"the shipment first", false, shopTotal, true},
+		{"a refund of a part first", true, shopTotal - 1, true},
+	}
+	for _, test := range tests {
+		order := s.placePaid("pm_card_visa")
+		tag := s.order(order).Header.Get("ETag")
+		refund := func() testkit.Answer { return s.refund(order, "refund-"+order, test.amount) }
+		send := func() testkit.Answer { return ship.send(s, order, tag) }
+		var shipped, refunded testkit.Answer
+		if row := s.hold("payments", order); test.refundFirst {
+			refunded, shipped = s.inOrder(row, refund, send)
+		} else {
+			shipped, refunded = s.inOrder(row, send, refund)
+		}
+		require.Equal(t, 202, refunded.Status, "%s: %s", test.name, refunded.Body)
+		require.Equal(t, test.shipped, ship.stored(s.order(order)), test.name)
+		if test.shipped {
+			require.Equal(t, 200, shipped.Status, "%s: %s", test.name, shipped.Body)
+		} else {
+			requireRefused(t, shipped, 409, "order_not_shippable")
+			require.Equal(t, tag, s.order(order).Header.Get("ETag"), "the version alone would have let it pass")
+		}
+	}
 }

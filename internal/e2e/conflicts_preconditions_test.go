@@ -56,7 +56,9 @@ func TestVersionedOperationsHoldTheCallerToItsVersion(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	s.StartWorker(t)
-	for _, op := range everyVersioned(s) {
+	operations := everyVersioned(s)
+	requireAll(t, func(o testkit.Operation) bool { return o.Versioned }, len(operations), func(i int) string { return operations[i].name })
+	for _, op := range operations {
 		before := s.alice.Get(op.read)
 		tag := before.Header.Get("ETag")
 		for _, c := range []struct {
@@ -89,6 +91,21 @@ func TestVersionedOperationsHoldTheCallerToItsVersion(t *testing.T) {
 		require.NotEqual(t, tag, after, op.name)
 		requireRefused(t, op.request(tag), http.StatusConflict, "version_conflict")
 	}
+}
+
+// requireAll holds a list of operations that a test writes by hand to the contract: it names all that the test is about.
+func requireAll(t *testing.T, about func(testkit.Operation) bool, n int, name func(i int) string) {
+	t.Helper()
+	var declared, listed []string
+	for _, o := range testkit.Operations(t) {
+		if about(o) {
+			declared = append(declared, o.ID)
+		}
+	}
+	for i := range n {
+		listed = append(listed, name(i))
+	}
+	require.ElementsMatch(t, declared, listed, "the operations that this test lists, and those of the contract")
 }
 
 // Ensure operations whose contention is absorbed neither ask for a version nor look at one.

@@ -121,7 +121,7 @@ func TestEventsAreAnsweredAfterTheCommit(t *testing.T) {
 	require.Empty(t, answered)
 	s.requireEvents(0, 0)
 	jobs.Rollback()
-	requireReceived(t, <-answered)
+	requireReceived(t, testkit.Take(t, answered))
 	s.requireEvents(1, 1)
 }
 
@@ -138,7 +138,7 @@ func TestEventsWhoseCommitIsLost(t *testing.T) {
 			event := s.anEvent(s.place("pm_card_visa"))
 			commit := proxy.OnNextCommit(fault)
 			requireRefused(t, behind.deliver(event), http.StatusServiceUnavailable, "outcome_unknown")
-			<-commit.Reached
+			testkit.Take(t, commit.Reached)
 			requireReceived(t, behind.deliver(event))
 			s.requireEvents(1, 1)
 		})

@@ -97,7 +97,7 @@ func TestIdempotencyARefusedTargetLeavesTheKeyFree(t *testing.T) {
 	requireRefused(t, cancel("/v1/orders/01890000-0000-7000-8000-000000000000", "If-Match", current), 404, "order_not_found")
 	requireRefused(t, cancel(path), 428, "precondition_required")
 	requireRefused(t, cancel(path, "If-Match", `not a tag`), 400, "invalid_precondition")
-	requireRefused(t, cancel(path, "If-Match", `"AAAAAAAAAAk"`), 409, "version_conflict")
+	requireRefused(t, cancel(path, "If-Match", `"AAAAAAAAAAkAAAAAAAAAAA"`), 409, "version_conflict")
 	refund := `{"amount":{"amount":1,"currency":"EUR"}}`
 	requireRefused(t, post(alice, path+"/refunds", "k", refund), 409, "order_not_refundable")
 	requireRefused(t, post(alice, "/v1/products/NONE-001/stock-adjustments", "k", `{"delta":1}`), 404, "product_not_found")

@@ -158,20 +158,21 @@ func TestIdempotencyAnothersOrderSpendsNoKey(t *testing.T) {
 	alice, bob := s.As(t, "alice"), s.As(t, "bob")
 	order := place(alice, "k", tea())
 	requirePlaced(t, order)
-	cancel := func(c *testkit.Caller, id string) testkit.Answer {
-		return post(c, "/v1/orders/"+id+"/cancellation", "c", `{}`, "If-Match", order.Header.Get("ETag"))
+	cancel := func(c *testkit.Caller, id string, seen testkit.Answer) testkit.Answer {
+		return post(c, "/v1/orders/"+id+"/cancellation", "c", `{}`, "If-Match", seen.Header.Get("ETag"))
 	}
-	requireRefused(t, cancel(bob, order.Text("id")), http.StatusNotFound, "order_not_found")
-	requireRefused(t, cancel(bob, "01890000-0000-7000-8000-000000000000"), http.StatusNotFound, "order_not_found")
+	requireRefused(t, cancel(bob, order.Text("id"), order), http.StatusNotFound, "order_not_found")
+	requireRefused(t, cancel(bob, "01890000-0000-7000-8000-000000000000", order), http.StatusNotFound, "order_not_found")
 	requireStored(t, s, 1)
 
 	bobs := place(bob, "k", tea()) // the key that was refused works for what is bob's
 	requirePlaced(t, bobs)
-	cancelled := cancel(bob, bobs.Text("id"))
+	requireRefused(t, cancel(bob, bobs.Text("id"), order), http.StatusConflict, "version_conflict") // a tag of another order
+	cancelled := cancel(bob, bobs.Text("id"), bobs)
 	require.Equal(t, http.StatusOK, cancelled.Status, string(cancelled.Body))
 	require.False(t, replayed(cancelled))
 	// Another's order answers 404, not 422, even where the key has been spent.
-	requireRefused(t, cancel(bob, order.Text("id")), http.StatusNotFound, "order_not_found")
+	requireRefused(t, cancel(bob, order.Text("id"), order), http.StatusNotFound, "order_not_found")
 }
 
 // Ensure the owner is checked before the replay: an order that is no longer the caller's answers 404, not the stored

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -99,3 +100,40 @@ func TestLifecycleReadiness(t *testing.T) {
 		})
 	}
 }
+
+// Ensure a database that takes no writes leaves the API ready, whose reads go on, and the worker not; that each says so in
+// its metrics; and that a worker which starts meanwhile waits and then works.
+func TestLifecycleReadOnlyDatabase(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	name := queryValue[string](s, `SELECT current_database()`)
+	order := s.place("pm_card_visa")
+	api, worker := testkit.Process(t, "api", s.Env), testkit.Process(t, "worker", s.Env)
+	s.exec(`ALTER DATABASE ` + name + ` SET default_transaction_read_only = on`)
+	s.exec(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+		AND application_name LIKE 'orders-%'`) // for new sessions, as after a failover
+	awaitReady(t, worker, http.StatusServiceUnavailable)
+	awaitReady(t, api, http.StatusOK)
+	alice := s.At(api.URL).As(t, "alice")
+	testkit.Eventually(t, "a read", func() bool { return alice.Get("/v1/orders/"+order).Status == http.StatusOK })
+	requireTryAgain(t, place(alice, "k", testkit.OrderBody("pm_card_visa", shopSKU, "1")))
+	for _, p := range []*testkit.Running{api, worker} {
+		require.Zero(t, parseMetrics(t, strings.NewReader(readMetrics(t, p.Ops))).value("orders_db_writable"))
+	}
+
+	worker.Stop()
+	testkit.Eventually(t, "no session of a worker", func() bool { return s.Count(t, workerSessions) == 0 })
+	late := testkit.Launch(t, "worker", s.Env)
+	testkit.Eventually(t, "a worker that waits", func() bool { return s.Count(t, workerSessions) > 0 })
+	// In a transaction that may write, of a session that may not.
+	s.Begin(t).Exec(`SET TRANSACTION READ WRITE`).Exec(`ALTER DATABASE ` + name + ` RESET default_transaction_read_only`).Commit()
+	late.AwaitReady()
+	awaitReady(t, late, http.StatusOK)
+	testkit.Eventually(t, "a write", func() bool {
+		return place(alice, "k", testkit.OrderBody("pm_card_visa", shopSKU, "1")).Status == http.StatusCreated
+	})
+	late.Stop()
+	api.Stop()
+}
+
+const workerSessions = `pg_stat_activity WHERE datname = current_database() AND application_name = 'orders-worker'`

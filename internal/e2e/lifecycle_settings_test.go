@@ -40,7 +40,8 @@ func badSettings() map[string][]string {
 		},
 		"API_ADDR": {"8080", "127.0.0.1", "127.0.0.1:http", "127.0.0.1:70000"}, "OPS_ADDR": {"8081", ":-1"},
 		"AUTH_ISSUER": {""}, "AUTH_AUDIENCE": {""}, "AUTH_JWKS_URL": {"", "id.example/jwks", "ftp://id.example/jwks"},
-		"STRIPE_API_KEY": {""}, "STRIPE_BASE_URL": {"api.stripe.com", "ftp://api.stripe.com"}, "DB_POOLER": {"session", "yes"},
+		"TRACE_TRUSTED_PEERS": {"10.0.0.1", "10.0.0.1/8", "gateway", "10.0.0.0/8;fd00::/8", "10.0.0.0/33"},
+		"STRIPE_API_KEY":      {""}, "STRIPE_BASE_URL": {"api.stripe.com", "ftp://api.stripe.com"}, "DB_POOLER": {"session", "yes"},
 		// Each by itself in its bounds, and wrong beside the others' defaults.
 		"IDEMPOTENCY_KEY_RETENTION": {"23h"}, "IDEMPOTENCY_KEY_WAIT": {"30s"}, "PROVIDER_TIMEOUT": {"30s"},
 		"JOB_RESCUE_AFTER": {"30s"}, "DB_LOCK_TIMEOUT": {"16s"},

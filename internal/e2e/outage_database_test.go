@@ -49,7 +49,7 @@ func TestOutageMetricsOfASilentDatabase(t *testing.T) {
 	require.NoError(t, err)
 	defer response.Body.Close()
 	seen := parseMetrics(t, response.Body)
-	require.EqualValues(t, 1, seen.value("orders_provider_call_duration_seconds", "call", "charge", "outcome", "succeeded"))
+	require.EqualValues(t, 1, seen.value("orders_provider_call_duration_seconds", "call", "confirm_intent", "outcome", "answered"))
 	require.Contains(t, seen, "go_goroutines")
 	require.NotContains(t, seen, "orders_outbox_jobs")
 	database.recover()

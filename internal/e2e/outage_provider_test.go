@@ -47,7 +47,7 @@ func TestOutageProviderGone(t *testing.T) {
 		require.Equal(t, 1, s.charged(order))
 	}
 	require.Positive(t, scrape(t, s.Metrics["worker"]).value(
-		"orders_provider_call_duration_seconds", "call", "charge", "outcome", "unknown"))
+		"orders_provider_call_duration_seconds", "call", "create_intent", "outcome", "unknown"))
 	requireNoLeak(t, s.Service, "worker")
 }
 
@@ -58,7 +58,7 @@ func TestOutageProviderIsLeftAlone(t *testing.T) {
 	const orders, most = 40, 35 // calls: ten, those at work beside them, and one every five seconds of a slow machine
 	s := openShop(t, rarely()...)
 	s.Product(t, "MUG-001", 100, orders)
-	s.faults(fault("charge", sandbox.FaultRateLimit429, 0))
+	s.faults(fault(sandbox.OpCreateIntent, sandbox.FaultRateLimit429, 0))
 	log := keepJournal(s.Service)
 	for range orders {
 		s.placeMug()
@@ -126,13 +126,13 @@ func TestOutageCancellationOfAnOrderThatNobodyAskedFor(t *testing.T) {
 	for range 12 {
 		s.placeMug()
 	}
-	s.faults(fault("charge", sandbox.FaultError500Before, 0))
+	s.faults(fault(sandbox.OpCreateIntent, sandbox.FaultError500Before, 0))
 	s.StartWorker(t)
 	s.leftAlone("charge-order")
 	place := func() (order string, asked bool) {
 		order = s.placeMug()
 		s.awaitJob("charge-order", order, runs+` > 0`)
-		return order, len(s.attempts("confirm", order)) > 0
+		return order, len(s.attempts("intent", order)) > 0
 	}
 	others := 12
 	order, asked := place()
@@ -147,7 +147,7 @@ func TestOutageCancellationOfAnOrderThatNobodyAskedFor(t *testing.T) {
 		return s.Count(t, `payments WHERE status = 'succeeded'`) == others
 	})
 	s.jobDone("charge-order", order)
-	require.Empty(t, s.attempts("confirm", order))
+	require.Empty(t, s.attempts("intent", order))
 }
 
 // requireBackoff checks that the n-th attempt that failed was followed by a pause of at least half of 2^(n-1) seconds.

@@ -24,7 +24,7 @@ func TestPaymentIsChargedOnceWhateverBecomesOfAnAnswer(t *testing.T) {
 		} {
 			t.Run(operation+" "+kind, func(t *testing.T) {
 				t.Parallel()
-				s := openShop(t, env...)
+				s := openShopWithoutEvents(t, env...)
 				s.faults(fault(operation, kind, 1))
 				order := s.place("pm_card_visa")
 				s.StartWorker(t)
@@ -69,7 +69,7 @@ func TestPaymentKeysFollowTheAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := openShop(t)
+			s := openShopWithoutEvents(t)
 			s.faults(fault(test.operation, test.kind, 1))
 			order := s.place("pm_card_visa")
 			s.StartWorker(t)
@@ -105,7 +105,7 @@ func TestPaymentDeclinedCancelsTheOrder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := openShop(t)
+			s := openShopWithoutEvents(t)
 			s.faults(test.rules...)
 			order := s.place(test.method)
 			require.EqualValues(t, shopStock-2, s.OnHand(t, shopSKU))
@@ -139,7 +139,7 @@ func TestPaymentRefusedEndsAfterItsLimit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := openShop(t)
+			s := openShopWithoutEvents(t)
 			order := s.place(test.method)
 			s.StartWorker(t)
 			s.jobFailed("charge-order", order)
@@ -164,7 +164,7 @@ func TestPaymentRefusedThenCancelledIsNeverCharged(t *testing.T) {
 	for _, method := range []string{"pm_card_unheardOf", "pm_card_used_before"} {
 		t.Run(method, func(t *testing.T) {
 			t.Parallel()
-			s := openShop(t)
+			s := openShopWithoutEvents(t)
 			order := s.place(method)
 			s.StartWorker(t)
 			s.jobFailed("charge-order", order)
@@ -182,7 +182,7 @@ func TestPaymentProcessingIsFollowed(t *testing.T) {
 	for name, succeeded := range map[string]bool{"succeeded": true, "failed": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := openShop(t)
+			s := openShopWithoutEvents(t)
 			s.faults(fault("charge", sandbox.FaultProcessing, 1))
 			order := s.place("pm_card_visa")
 			s.StartWorker(t)
@@ -200,7 +200,7 @@ func TestPaymentProcessingIsFollowed(t *testing.T) {
 // Ensure an order waits for its charge and is visible as pending while the provider is away.
 func TestPaymentIsPendingWhileTheProviderIsAway(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	s := openShopWithoutEvents(t)
 	s.faults(fault("any", sandbox.FaultError500Before, 0))
 	order := s.place("pm_card_visa")
 	s.StartWorker(t)

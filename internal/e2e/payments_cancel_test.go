@@ -61,7 +61,7 @@ func (s shop) requireCancelled(order string) {
 func TestPaymentIntentAgainstCancellation(t *testing.T) {
 	t.Parallel()
 	bothOrders(t, func(t *testing.T, at schedule) {
-		s := openShop(t)
+		s := openShopWithoutEvents(t)
 		s.faults(fault(sandbox.OpCreateIntent, sandbox.FaultHold, 1), fault(sandbox.OpConfirmIntent, sandbox.FaultHoldBefore, 1))
 		order := s.place("pm_card_visa")
 		s.StartWorker(t)
@@ -83,7 +83,7 @@ func TestPaymentIntentAgainstCancellation(t *testing.T) {
 func TestPaymentSuccessAgainstCancellation(t *testing.T) {
 	t.Parallel()
 	bothOrders(t, func(t *testing.T, at schedule) {
-		s := openShop(t)
+		s := openShopWithoutEvents(t)
 		s.faults(fault("charge", sandbox.FaultHold, 0))
 		order := s.place("pm_card_visa")
 		s.StartWorker(t)
@@ -102,7 +102,7 @@ func TestPaymentSuccessAgainstCancellation(t *testing.T) {
 func TestPaymentDeclineAgainstCancellation(t *testing.T) {
 	t.Parallel()
 	bothOrders(t, func(t *testing.T, at schedule) {
-		s := openShop(t)
+		s := openShopWithoutEvents(t)
 		s.faults(fault("charge", sandbox.FaultHold, 0))
 		order := s.place("pm_card_chargeDeclined")
 		s.StartWorker(t)
@@ -127,7 +127,7 @@ func TestPaymentDeclineAgainstCancellation(t *testing.T) {
 // Ensure cancelling a paid order refunds what it cost once, also when the request is sent again.
 func TestPaymentOfAPaidOrderIsRefundedOnCancellation(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	s := openShopWithoutEvents(t)
 	s.StartWorker(t)
 	order := s.placePaid("pm_card_visa")
 	tag, key := s.order(order).Header.Get("ETag"), uuid.NewString()
@@ -146,7 +146,7 @@ func TestPaymentOfAPaidOrderIsRefundedOnCancellation(t *testing.T) {
 // Standard: litespec/ext/concurrency#reject-silent-overwrites
 func TestPaymentIsRefundedOnceByTwoCancellations(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	s := openShopWithoutEvents(t)
 	s.StartWorker(t)
 	order := s.placePaid("pm_card_visa")
 	startFirst, first := later(func() testkit.Answer { return s.cancel(order) })
@@ -165,7 +165,7 @@ func TestPaymentCancelledWhileItIsConfirmed(t *testing.T) {
 	for name, chargeWins := range map[string]bool{"the charge wins": true, "the cancellation wins": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := openShop(t)
+			s := openShopWithoutEvents(t)
 			kind := sandbox.FaultError500Undone
 			if chargeWins {
 				kind = sandbox.FaultError500
@@ -191,11 +191,11 @@ func TestPaymentCancelledWhileItIsConfirmed(t *testing.T) {
 	}
 }
 
-// Ensure a charge that succeeds and refunds do not make a customer's version of the order stale: the payment is a resource
-// of its own, with a version of its own.
+// Ensure a charge that succeeds and a refund leave a customer's version of the order as it is: the payment is a resource of its
+// own, with a version of its own. A decline does not, see TestAddressChangeAgainstDecline.
 func TestPaymentChangesLeaveTheVersionOfTheOrder(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	s := openShopWithoutEvents(t)
 	order := s.place("pm_card_visa")
 	tag, pending := s.order(order).Header.Get("ETag"), s.payment(order).Header.Get("ETag")
 	s.StartWorker(t)

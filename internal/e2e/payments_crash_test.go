@@ -84,7 +84,7 @@ func TestPaymentSurvivesAWorkerKilledAtAnyPoint(t *testing.T) {
 	for _, c := range chargeCrashPoints() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			s := openShop(t)
+			s := openShopWithoutEvents(t)
 			s.faults(c.faults...)
 			order := s.place("pm_card_visa")
 			first := s.process()
@@ -112,7 +112,7 @@ func TestPaymentSurvivesAWorkerKilledAtAnyPoint(t *testing.T) {
 // Ensure a worker that is killed before it has looked at the payment has asked for nothing, and that its successor does.
 func TestPaymentSurvivesAWorkerKilledBeforeItsFirstLook(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	s := openShopWithoutEvents(t)
 	order := s.place("pm_card_visa")
 	row := s.hold("payments", order)
 	first := s.process()
@@ -131,7 +131,7 @@ func TestPaymentSurvivesAWorkerKilledBeforeItsFirstLook(t *testing.T) {
 // failed many times is taken over as soon: its history would otherwise have it wait for ten minutes.
 func TestPaymentIsTakenOverWithoutHelp(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	s := openShopWithoutEvents(t)
 	s.faults(fault("charge", sandbox.FaultHold, 1))
 	order := s.place("pm_card_visa")
 	first := s.process()
@@ -153,7 +153,7 @@ func TestPaymentIsTakenOverWithoutHelp(t *testing.T) {
 // same commit, so no moment exists in which another worker would find the job of a settled payment.
 func TestPaymentIsNotAskedForAgainAfterACrashPastTheCommit(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	s := openShopWithoutEvents(t)
 	s.faults(fault("charge", sandbox.FaultHold, 1))
 	order := s.place("pm_card_visa")
 	first := s.process()
@@ -179,7 +179,7 @@ func TestPaymentIsNotAskedForAgainAfterACrashPastTheCommit(t *testing.T) {
 // Ensure a job that runs again although its result is recorded asks nobody and completes. River may run any job twice.
 func TestPaymentJobThatRunsAgainAsksNobody(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	s := openShopWithoutEvents(t)
 	s.StartWorker(t)
 	order := s.placePaid("pm_card_visa")
 	s.jobDone("charge-order", order)
@@ -194,7 +194,7 @@ func TestPaymentJobThatRunsAgainAsksNobody(t *testing.T) {
 // the second asks while the first is being answered, and is told that the key is at work.
 func TestPaymentIsChargedOnceByTwoWorkersAtOnce(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	s := openShopWithoutEvents(t)
 	s.faults(fault("charge", sandbox.FaultHoldBefore, 1))
 	order := s.place("pm_card_visa")
 	s.enqueueCharge(order)
@@ -211,7 +211,7 @@ func TestPaymentIsChargedOnceByTwoWorkersAtOnce(t *testing.T) {
 // Ensure a worker whose answer comes after another has recorded it leaves the payment as it is and is done.
 func TestPaymentIsRecordedOnceByTwoWorkersAtOnce(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	s := openShopWithoutEvents(t)
 	s.faults(fault("charge", sandbox.FaultHold, 1))
 	order := s.place("pm_card_visa")
 	s.enqueueCharge(order)

@@ -39,6 +39,14 @@ func openShop(t *testing.T, env ...string) shop {
 	return shop{Service: s, t: t, alice: s.As(t, "alice")}
 }
 
+// openShopWithoutEvents is openShop with a provider that delivers no events: what a test sees comes of its own jobs.
+func openShopWithoutEvents(t *testing.T, env ...string) shop {
+	t.Helper()
+	s := openShop(t, env...)
+	s.Sandbox.SetEventsURL("")
+	return s
+}
+
 // place places an order of shopTotal that is paid with the method.
 func (s shop) place(method string) string {
 	s.t.Helper()

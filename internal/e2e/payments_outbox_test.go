@@ -31,7 +31,7 @@ func (s shop) stopAtJob(customer string) *testkit.Held {
 // Standard: litespec/ext/concurrency#delay-irreversible-provider-calls
 func TestPaymentIsAskedForAfterTheCommitOnly(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	s := openShopWithoutEvents(t)
 	s.StartWorker(t)
 	stop := s.stopAtJob("alice")
 	start, placed := later(func() testkit.Answer {
@@ -57,7 +57,7 @@ func TestPaymentIsAskedForAfterTheCommitOnly(t *testing.T) {
 // Standard: litespec/ext/concurrency#delay-irreversible-provider-calls
 func TestPaymentIsNeverAskedForWithoutACommit(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	s := openShopWithoutEvents(t)
 	s.StartWorker(t)
 	stop := s.stopAtJob("alice")
 	body := testkit.OrderBody("pm_card_visa", shopSKU, "2")
@@ -82,7 +82,7 @@ func TestPaymentIsNeverAskedForWithoutACommit(t *testing.T) {
 func TestPaymentIsAskedForOutsideOfAnyTransaction(t *testing.T) {
 	t.Parallel()
 	// No timeout must end the call, and with it a transaction around it, before this test has looked.
-	s := openShop(t, "PROVIDER_TIMEOUT", "5m", "JOB_TIMEOUT", "10m", "JOB_RESCUE_AFTER", "1h", "DB_IDLE_TX_TIMEOUT", "10m")
+	s := openShopWithoutEvents(t, "PROVIDER_TIMEOUT", "5m", "JOB_TIMEOUT", "10m", "JOB_RESCUE_AFTER", "1h", "DB_IDLE_TX_TIMEOUT", "10m")
 	s.faults(fault("charge", sandbox.FaultHold, 1))
 	order := s.place("pm_card_visa")
 	s.StartWorker(t)
@@ -119,7 +119,7 @@ func (s shop) failAtCommit(status, sqlState string, times string) {
 // Ensure a serialization failure at the COMMIT that records a charge is retried at once, without asking the provider.
 func TestPaymentResultIsRecordedDespiteASerializationFailure(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	s := openShopWithoutEvents(t)
 	s.failAtCommit("succeeded", "40001", "2")
 	s.StartWorker(t)
 	order := s.placePaid("pm_card_visa")
@@ -145,7 +145,7 @@ func TestPaymentResultAndJobCommitTogether(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			s := openShop(t)
+			s := openShopWithoutEvents(t)
 			s.failAtCommit(test.status, "XX000", "1000")
 			order := s.place(test.method)
 			s.StartWorker(t)
@@ -171,7 +171,7 @@ func TestPaymentResultAndJobCommitTogether(t *testing.T) {
 // may come back from a backup. Nothing gives up on it.
 func TestPaymentJobWaitsForItsOrder(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	s := openShopWithoutEvents(t)
 	order := s.place("pm_card_visa")
 	for _, table := range []string{"payments", "order_lines", "orders"} {
 		s.exec(`CREATE TABLE backup_` + table + ` AS SELECT * FROM ` + table)
@@ -193,7 +193,7 @@ func TestPaymentJobWaitsForItsOrder(t *testing.T) {
 // a newer worker.
 func TestPaymentJobOfANewerReleaseStays(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	s := openShopWithoutEvents(t)
 	order := s.place("pm_card_visa")
 	setSchema := `UPDATE river_job SET args = jsonb_set(args, '{schema}', $1::jsonb) WHERE kind = 'charge-order'`
 	s.exec(setSchema, "99")
@@ -210,7 +210,7 @@ func TestPaymentJobOfANewerReleaseStays(t *testing.T) {
 // Ensure the arguments of a job name an order and nothing else: no amount to trust and no personal data.
 func TestPaymentJobCarriesIdsOnly(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	s := openShopWithoutEvents(t)
 	order := s.place("pm_card_visa")
 	args := queryValue[map[string]any](s, `SELECT args FROM river_job WHERE kind = 'charge-order'`)
 	require.Equal(t, map[string]any{"schema": 2.0, "tenant_id": "default", "order_id": order}, args)

@@ -59,7 +59,7 @@ func requirePurgeReported(t *testing.T, s *testkit.Service, log *journal, remove
 	require.Len(t, lines, 1)
 	require.EqualValues(t, removed, lines[0]["removed"])
 	require.EqualValues(t, remaining, lines[0]["remaining"])
-	require.GreaterOrEqual(t, lines[0]["oldest_expired_age"], float64(time.Duration(remaining)*time.Hour))
+	require.GreaterOrEqual(t, lines[0]["oldest_expired_age_seconds"], (time.Duration(remaining) * time.Hour).Seconds())
 	m := scrape(t, s.Metrics["worker"])
 	require.EqualValues(t, removed, m.value("orders_idempotency_keys_purged_total"))
 	require.EqualValues(t, remaining, m.value("orders_idempotency_keys_expired"))

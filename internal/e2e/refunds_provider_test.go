@@ -49,7 +49,7 @@ func TestRefundIsMadeOnceWhateverBecomesOfAnAnswer(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			s := openShop(t, "PROVIDER_TIMEOUT", "1s")
+			s := openShopWithoutEvents(t, "PROVIDER_TIMEOUT", "1s")
 			s.StartWorker(t)
 			order := s.placePaid("pm_card_visa")
 			s.faults(fault("refund", kind, 1))
@@ -76,7 +76,7 @@ func TestRefundIsMadeOnceWhateverBecomesOfAnAnswer(t *testing.T) {
 // Ensure a worker that is killed after the provider has refunded leaves a job that its successor ends, with one refund.
 func TestRefundSurvivesAKilledWorker(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	s := openShopWithoutEvents(t)
 	first := s.process()
 	order := s.placePaid("pm_card_visa")
 	s.faults(fault("refund", sandbox.FaultHold, 1))
@@ -93,7 +93,7 @@ func TestRefundSurvivesAKilledWorker(t *testing.T) {
 // other has recorded it is done.
 func TestRefundIsRecordedOnceByTwoWorkersAtOnce(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	s := openShopWithoutEvents(t)
 	s.StartWorker(t)
 	order := s.placePaid("pm_card_visa")
 	s.faults(fault("refund", sandbox.FaultHold, 1))
@@ -111,7 +111,7 @@ func TestRefundIsRecordedOnceByTwoWorkersAtOnce(t *testing.T) {
 // Ensure a refund that the provider declines is visible as failed and gives its amount back to the balance.
 func TestRefundDeclinedFreesTheBalance(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	s := openShopWithoutEvents(t)
 	s.StartWorker(t)
 	order := s.placePaid("pm_card_visa")
 	s.faults(fault("refund", sandbox.FaultDecline, 1))
@@ -131,7 +131,7 @@ func TestRefundDeclinedFreesTheBalance(t *testing.T) {
 // repeats stays pending, so the refunds are listed.
 func TestRefundPendingAtTheProviderIsFollowed(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	s := openShopWithoutEvents(t)
 	s.StartWorker(t)
 	order := s.placePaid("pm_card_pendingRefund")
 	s.faults(fault(sandbox.OpList, sandbox.FaultError500Before, 0)) // it cannot be read
@@ -145,7 +145,7 @@ func TestRefundPendingAtTheProviderIsFollowed(t *testing.T) {
 // Ensure the retry of an accepted refund gets the same receipt and refunds nothing more, whatever has become of it.
 func TestRefundIsReplayed(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	s := openShopWithoutEvents(t)
 	s.StartWorker(t)
 	order := s.placePaid("pm_card_visa")
 	first := s.refund(order, "r", 2000)
@@ -161,7 +161,7 @@ func TestRefundIsReplayed(t *testing.T) {
 // Ensure a refund whose key the provider has pruned meanwhile is found in the list and not made again.
 func TestRefundWithAPrunedKeyIsFound(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	s := openShopWithoutEvents(t)
 	s.StartWorker(t)
 	order := s.placePaid("pm_card_visa")
 	s.faults(fault("refund", sandbox.FaultDrop, 1))
@@ -175,7 +175,7 @@ func TestRefundWithAPrunedKeyIsFound(t *testing.T) {
 // Ensure a refund is not asked for blindly while the list cannot be read.
 func TestRefundWaitsForTheList(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	s := openShopWithoutEvents(t)
 	s.StartWorker(t)
 	order := s.placePaid("pm_card_visa")
 	s.faults(fault("refund", sandbox.FaultDrop, 1), fault(sandbox.OpList, sandbox.FaultError500Before, 0))
@@ -193,7 +193,7 @@ func TestRefundWaitsForTheList(t *testing.T) {
 // the balance.
 func TestRefundFoundFailedIsAlerted(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	s := openShopWithoutEvents(t)
 	s.StartWorker(t)
 	order := s.placePaid("pm_card_visa")
 	s.faults(fault("refund", sandbox.FaultDrop, 1))

@@ -15,7 +15,7 @@ import (
 // accepted and five refused, and none of them sees a conflict of versions.
 func TestRefundsAtOnceStayWithinTheCharge(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, "DB_MAX_CONNS", "12")
+	s := openShopWithoutEvents(t, "DB_MAX_CONNS", "12")
 	s.StartWorker(t)
 	order := s.placePaid("pm_card_visa")
 	row := s.hold("payments", order)
@@ -53,7 +53,7 @@ func TestRefundAgainstCancellation(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			s := openShop(t)
+			s := openShopWithoutEvents(t)
 			s.StartWorker(t)
 			order := s.placePaid("pm_card_visa")
 			refund, refunded := later(func() testkit.Answer { return s.refund(order, "r", 1000) })
@@ -88,7 +88,7 @@ func TestRefundAgainstTheAnswerToAnother(t *testing.T) {
 	for name, answerFirst := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := openShop(t)
+			s := openShopWithoutEvents(t)
 			s.StartWorker(t)
 			order := s.placePaid("pm_card_visa")
 			s.faults(fault("refund", sandbox.FaultHold, 0))
@@ -114,7 +114,7 @@ func TestRefundAgainstTheAnswerToAnother(t *testing.T) {
 // Ensure nothing is refunded before the charge is known to have succeeded, nor after it was declined.
 func TestRefundNeedsACharge(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	s := openShopWithoutEvents(t)
 	order := s.place("pm_card_chargeDeclined")
 	requireRefused(t, s.refund(order, "r", 1000), http.StatusConflict, "order_not_refundable")
 	s.StartWorker(t)

@@ -25,6 +25,7 @@ var (
 		"orders_idempotency_key_wait_seconds": {"outcome", "timeout"},
 		"orders_transaction_retries_total":    {"sqlstate", "40001"},
 		"orders_db_connections":               {"state", "max", "pool", "orders-api"},
+		"orders_db_writable":                  {},
 	}
 	refusals = []string{
 		"idempotency_key_reused", "idempotency_key_in_progress", "version_conflict", "precondition_required",
@@ -41,6 +42,7 @@ var (
 		"orders_idempotency_keys_expired":                    {},
 		"orders_idempotency_keys_oldest_expired_age_seconds": {},
 		"orders_db_connections":                              {"state", "max", "pool", "orders-worker"},
+		"orders_db_writable":                                 {},
 	}
 	// Those that stand at zero until something goes wrong.
 	zeroMetrics = []string{

@@ -70,15 +70,50 @@ func ancestry(spans []sdk.ReadOnlySpan, of sdk.ReadOnlySpan) (names []string) {
 	return names
 }
 
-// Ensure one trace tells the story of an order, from the caller's own span over the request, its transaction and the
+// foreign is a caller's own trace.
+const (
+	foreign       = "0af7651916cd43dd8448eb211c80319c"
+	foreignParent = "00-" + foreign + "-b7ad6b7169203331-01"
+)
+
+// Ensure a caller's trace context neither names nor continues what the service does, unless the caller is a trusted peer:
+// an original and its replay have ids of their own, and the request's span links to the caller's.
+func TestTelemetryForeignTracesAreLinked(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, "TRACE_TRUSTED_PEERS", "10.0.0.0/8, fd00::/8")
+	place := func() testkit.Answer {
+		return post(s.alice, "/v1/orders", "k", testkit.OrderBody("pm_card_visa", shopSKU, "2"), "Traceparent", foreignParent)
+	}
+	placed, replayed := place(), place()
+	requirePlaced(t, placed)
+	requireReplay(t, placed, replayed)
+	refused := s.alice.Get("/v1/orders/x", "Traceparent", "00-"+foreign+"-b7ad6b7169203331-00")
+	s.StopAPI(t) // so that all spans have ended
+	ids := map[string]bool{foreign: true}
+	for _, a := range []testkit.Answer{placed, replayed, refused} {
+		id := a.Header.Get("Request-Id")
+		require.False(t, ids[id], "the id %s is not of this exchange alone", id)
+		ids[id] = true
+		var links []string
+		for _, span := range spansOf(s.Service, id) {
+			for _, link := range span.Links() {
+				links = append(links, link.SpanContext.TraceID().String())
+			}
+		}
+		require.Equal(t, []string{foreign}, links)
+	}
+	require.Empty(t, spansOf(s.Service, foreign))
+}
+
+// Ensure one trace tells the story of an order, from the span of a trusted peer over the request, its transaction and the
 // job to the call of the provider, which gets the trace too.
 func TestTelemetryOneTraceForAnOrder(t *testing.T) {
 	t.Parallel()
-	const traceID = "0af7651916cd43dd8448eb211c80319c"
-	s := openShop(t)
+	const traceID = foreign
+	s := openShop(t, "TRACE_TRUSTED_PEERS", "127.0.0.0/8,::1/128")
 	recorded := recordAtProvider(t, s.Service, "Traceparent")
 	placed := post(s.alice, "/v1/orders", "k", testkit.OrderBody("pm_card_visa", shopSKU, "2"),
-		"Traceparent", "00-"+traceID+"-b7ad6b7169203331-01")
+		"Traceparent", foreignParent)
 	requirePlaced(t, placed)
 	require.Equal(t, traceID, placed.Header.Get("Request-Id"))
 	s.StartWorker(t)

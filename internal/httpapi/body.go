@@ -3,16 +3,14 @@ package httpapi
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/getkin/kin-openapi/openapi3"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"example.com/orders/internal/domain"
 )
@@ -30,21 +28,44 @@ func strictBody(w http.ResponseWriter, r *http.Request) (*http.Request, error) {
 	if op.body == nil || op.bodiless && empty(r) {
 		return r, nil
 	}
-	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != mediaJSON {
-		return r, errUnsupportedMediaType
+	if err := checkMedia(w, r); err != nil {
+		return r, err
+	}
+	if r.ContentLength > maxBody { // nothing is read, so a client that expects 100 is not asked to go on
+		return r, errBodyTooLarge
 	}
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		return r, readError(err)
 	}
-	if err := strictJSON(raw); err != nil {
+	value, err := decodeStrictly(raw)
+	if err != nil {
 		return r, err
 	}
-	if err := matchSchema(op.body, raw); err != nil {
+	if err := matchSchema(op.body, value); err != nil {
 		return r, err
 	}
 	r.Body = io.NopCloser(bytes.NewReader(raw))
 	return r, nil
+}
+
+// checkMedia asks for one Content-Type line, which says JSON, and for no coding of the content. Of two lines, a proxy
+// before us may have looked at the other one.
+func checkMedia(w http.ResponseWriter, r *http.Request) error {
+	for _, coding := range r.Header.Values("Content-Encoding") {
+		if coding != "" && !strings.EqualFold(coding, "identity") {
+			w.Header().Set("Accept-Encoding", "identity") // RFC 9110, section 15.5.16
+			return errEncodedBody
+		}
+	}
+	lines := r.Header.Values("Content-Type")
+	if len(lines) != 1 {
+		return errUnsupportedMediaType
+	}
+	if media, _, err := mime.ParseMediaType(lines[0]); err != nil || media != mediaJSON {
+		return errUnsupportedMediaType
+	}
+	return nil
 }
 
 // empty tells whether the request has no body. One of unknown length (RFC 9112, section 7.1) may turn out to be empty.
@@ -61,90 +82,20 @@ func empty(r *http.Request) bool {
 	return errors.Is(err, io.EOF)
 }
 
+// readError tells a body that is too large from one that came too slowly and one that broke off.
 func readError(err error) error {
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return errBodyTooLarge
 	}
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
+		return errRequestTimeout
+	}
 	return malformed("The body could not be read.")
 }
 
-// strictJSON refuses what encoding/json lets pass: duplicate members, invalid UTF-8, lone surrogates (jsontext does),
-// anything after the value, and the null character, which PostgreSQL's text cannot hold.
-func strictJSON(raw []byte) error {
-	d := jsontext.NewDecoder(bytes.NewReader(raw))
-	for first := true; first || d.StackDepth() > 0; first = false {
-		token, err := d.ReadToken()
-		if errors.Is(err, jsontext.ErrDuplicateName) {
-			return malformed("The body repeats a member.")
-		}
-		if err != nil {
-			return malformed("The body is not valid JSON.")
-		}
-		if token.Kind() == '"' && strings.ContainsRune(token.String(), 0) {
-			return malformed("The body contains a null character.")
-		}
-	}
-	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
-		return malformed("The body goes on after its JSON value.")
-	}
-	return nil
-}
-
 // matchSchema checks the body against the contract and names every field that is wrong.
-func matchSchema(schema *openapi3.Schema, raw []byte) error {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber() // amounts keep all their digits
-	var value any
-	if err := d.Decode(&value); err != nil {
-		return malformed("The body is not valid JSON.")
-	}
+func matchSchema(schema *openapi3.Schema, value any) error {
 	var violations domain.Violations
 	collect(&violations, "", schema.VisitJSON(value, openapi3.VisitAsRequest(), openapi3.MultiErrors()))
 	return violations.Err()
-}
-
-// collect adds the schema's complaints to v, each under the path of its field.
-func collect(v *domain.Violations, field string, err error) {
-	var many openapi3.MultiError
-	var one *openapi3.SchemaError
-	switch {
-	case err == nil:
-	case errors.As(err, &many):
-		for _, e := range many {
-			collect(v, field, e)
-		}
-	case errors.As(err, &one):
-		if path := one.JSONPointer(); field == "" {
-			field = strings.Join(path, "/")
-		}
-		code, message := broken(one.SchemaField)
-		v.Add(field, code, message)
-	default:
-		v.Add(field, "invalid", "is not valid")
-	}
-}
-
-// broken names a rule of the contract's schema as the domain names its own, in words that quote nothing of the input.
-func broken(keyword string) (code, message string) {
-	switch keyword {
-	case "required":
-		return "required", "is missing"
-	case "properties":
-		return "unknown", "has a member that is not known"
-	case "type", "nullable":
-		return "type", "is not of the type that the contract names"
-	case "minLength", "maxLength", "minItems", "maxItems":
-		return "length", "is too short or too long"
-	case "minimum", "maximum":
-		return "range", "is too small or too large"
-	case "enum":
-		return "enum", "is not one of the values that the contract lists"
-	default:
-		return "pattern", "does not have the form that the contract asks for"
-	}
-}
-
-// isText tells whether s is UTF-8 without control characters.
-func isText(s string) bool {
-	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r == 0x7f })
 }

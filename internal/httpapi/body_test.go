@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -48,6 +49,9 @@ func TestBodiesAreStrictJSON(t *testing.T) {
 		{"very deep", strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000), "malformed_request"},
 		{"deep", strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000), "validation_failed"},
 		{"deep in a member", inAddress(`"city":` + strings.Repeat(`{"a":`, 5_000) + "1" + strings.Repeat("}", 5_000)), "validation_failed"},
+		{"a fraction of nothing", strings.Replace(order, `"quantity":1`, `"quantity":1.0`, 1), "validation_failed"},
+		{"a number for a text", inAddress(`"city":1`), "validation_failed"},
+		{"a fraction for a text", inAddress(`"city":1.5`), "validation_failed"},
 		{"an unknown member", inAddress(`"city":"Berlin","planet":"Earth"`), "validation_failed"},
 		{"a name in another case", strings.Replace(order, `"currency"`, `"Currency"`, 1), "validation_failed"},
 		{"a name in another case beside", strings.Replace(order, `{"currency"`, `{"CURRENCY":"USD","currency"`, 1), "validation_failed"},
@@ -116,11 +120,31 @@ func TestBodiesAreJSONByName(t *testing.T) {
 		b.refused(media, ask{method: "POST", path: "/v1/orders", body: "{}", header: header},
 			http.StatusUnsupportedMediaType, "unsupported_media_type")
 	}
+	two := map[string][]string{"Idempotency-Key": {"k1"}, "Content-Type": {"application/json", "application/json"}}
+	b.refused("two lines", ask{method: "POST", path: "/v1/orders", body: "{}", header: two}, http.StatusUnsupportedMediaType, "unsupported_media_type")
 	for _, media := range []string{
 		"application/json", "APPLICATION/JSON", "application/json; charset=utf-8", "application/json;charset=UTF-8", "application/json; x=y",
 	} {
 		header := map[string][]string{"Idempotency-Key": {"k1"}, "Content-Type": {media}}
 		b.refused(media, ask{method: "POST", path: "/v1/orders", body: "{}", header: header}, http.StatusBadRequest, "validation_failed")
+	}
+}
+
+// Ensure a body that is compressed, or said to be, is refused before it is read, and that the answer says what is taken.
+func TestBodiesAreNotEncoded(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	for _, codings := range [][]string{{"gzip"}, {"br"}, {"identity, gzip"}, {"identity", "gzip"}, {"deflate"}, {"x"}} {
+		header := map[string][]string{"Idempotency-Key": {"k1"}, "Content-Encoding": codings}
+		for _, body := range []string{"{}", "\x1f\x8b", strings.Repeat("x", 100_000)} {
+			a := b.refused(codings[0], ask{method: "POST", path: "/v1/orders", body: body, header: header},
+				http.StatusUnsupportedMediaType, "unsupported_media_type")
+			require.Equal(t, "identity", a.Header.Get("Accept-Encoding"))
+		}
+	}
+	for _, codings := range [][]string{{"identity"}, {"Identity"}, {""}} {
+		header := map[string][]string{"Idempotency-Key": {"k1"}, "Content-Encoding": codings}
+		b.refused(codings[0], ask{method: "POST", path: "/v1/orders", body: "{}", header: header}, http.StatusBadRequest, "validation_failed")
 	}
 }
 
@@ -160,9 +184,36 @@ func TestInvalidFieldsAreNamed(t *testing.T) {
 		"shipping_address/city": "length", "shipping_address/country": "pattern",
 	}, fields(t, a))
 
+	for body, want := range map[string]map[string]string{
+		`{"lines":[{"sku":"A","quantity":1},{"sku":"B","quantity":1.0}]}`:                    {"lines/1/quantity": "type"},
+		`{"lines":[{"sku":"A","quantity":1e0}]}`:                                             {"lines/0/quantity": "type"},
+		`{"lines":[{"sku":"A","quantity":9223372036854775808}]}`:                             {"lines/0/quantity": "range"},
+		`{"lines":[{"sku":"A","quantity":1},{"quantity":1,"sku":"B","colour":"red"}]}`:       {"lines/1/colour": "unknown"},
+		`{"lines":[{"sku":"A","quantity":1}],"coupon":"X","a/b~c":1}`:                        {"coupon": "unknown", "a~1b~0c": "unknown"},
+		`{"lines":[{"sku":"A","quantity":1}],"":1}`:                                          {"": "unknown"},
+		`{"lines":[{"sku":"A","quantity":1}],"shipping_address":{"city":true,"planet":"M"}}`: {"shipping_address/city": "type", "shipping_address/planet": "unknown"},
+		`[]`: {"": "type"},
+	} {
+		a := b.refused(body, ask{method: "POST", path: "/v1/orders", body: body, header: keyed()}, http.StatusBadRequest, "validation_failed")
+		got := fields(t, a)
+		for field, code := range want {
+			require.Equal(t, code, got[field], "%s: %s in %v", body, field, got)
+		}
+		for field := range got {
+			require.True(t, want[field] != "" || got[field] == "required", "%s: %s", body, field)
+		}
+	}
+
 	long := `{"` + strings.Repeat("é", 30_000) + `":1}`
 	a = b.refused("a long name", ask{method: "POST", path: "/v1/orders", header: keyed(), body: long}, http.StatusBadRequest, "validation_failed")
 	require.Less(t, len(a.Body), 4096)
+	var members []string
+	for i := range 6_000 {
+		members = append(members, fmt.Sprintf(`"m%d":1`, i))
+	}
+	a = b.refused("many members", ask{method: "POST", path: "/v1/orders", header: keyed(), body: "{" + strings.Join(members, ",") + "}"},
+		http.StatusBadRequest, "validation_failed")
+	require.Len(t, fields(t, a), 100)
 	many := `{"lines":[` + strings.TrimSuffix(strings.Repeat(`{},`, 20_000), ",") + `]}`
 	a = b.refused("many lines", ask{method: "POST", path: "/v1/orders", header: keyed(), body: many}, http.StatusBadRequest, "validation_failed")
 	require.Less(t, len(a.Body), 64<<10)

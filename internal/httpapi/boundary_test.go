@@ -43,27 +43,50 @@ func (tokens) Authenticate(_ context.Context, token string) (app.Actor, error) {
 	return app.Actor{Tenant: "default", ID: "alice", Scopes: strings.Split(token, ",")}, nil
 }
 
-type nobodyWatches struct{}
+// outcomes is an observer: the operation and the code of each request.
+type outcomes chan string
 
-func (nobodyWatches) Request(context.Context, string, string, bool, time.Duration) {}
+func (o outcomes) Request(_ context.Context, operation, code string, _ bool, _ time.Duration) {
+	select {
+	case o <- operation + " " + code:
+	default: // a test that does not look
+	}
+}
+
+// next is the next outcome, within a bound.
+func (o outcomes) next(t testing.TB) string {
+	t.Helper()
+	select {
+	case outcome := <-o:
+		return outcome
+	case <-time.After(testkit.Wait):
+		require.Fail(t, "no request was observed")
+		return ""
+	}
+}
 
 // boundary is the boundary alone: there is no store behind it, so a request that gets through to one panics.
 type boundary struct {
-	t   testing.TB
-	url string
-	log *bytes.Buffer
+	t        testing.TB
+	url      string
+	log      *bytes.Buffer
+	outcomes outcomes
 }
 
 func start(t testing.TB) boundary { return startWith(t, tokens{}) }
 
-func startWith(t testing.TB, auth httpapi.Authenticator) boundary {
+func startWith(t testing.TB, auth httpapi.Authenticator, configure ...func(*http.Server)) boundary {
 	t.Helper()
-	b := boundary{t: t, log: new(bytes.Buffer)}
+	b := boundary{t: t, log: new(bytes.Buffer), outcomes: make(outcomes, 16)}
 	service := app.New(nil, nil, nil, app.Settings{}, nil)
-	handler, err := httpapi.New(service, auth, signatures{}, nobodyWatches{}, slog.New(slog.NewJSONHandler(b.log, nil)))
+	handler, err := httpapi.New(service, auth, signatures{}, b.outcomes, slog.New(slog.NewJSONHandler(b.log, nil)))
 	require.NoError(t, err)
 	traced := otelhttp.NewHandler(handler, "api", otelhttp.WithTracerProvider(sdktrace.NewTracerProvider()))
-	server := httptest.NewServer(traced)
+	server := httptest.NewUnstartedServer(traced)
+	for _, c := range configure {
+		c(server.Config)
+	}
+	server.Start()
 	t.Cleanup(server.Close)
 	b.url = server.URL
 	return b
@@ -129,7 +152,7 @@ func keyed() map[string][]string { return map[string][]string{"Idempotency-Key":
 
 const (
 	anOrder  = "/v1/orders/019ae6a0-58c0-7b1e-9d3c-3f3a5b1f6c42"
-	aVersion = `"AAAAAAAAAAE"`
+	aVersion = `"uhXBLtDfl2YgE7IxbCnfwg"` // of anOrder
 )
 
 // operation is one operation of the contract as a good client calls it.
@@ -145,6 +168,7 @@ func operations() []operation {
 	return []operation{
 		{"POST", "/v1/orders", "orders:write", testkit.OrderBody("pm_card_visa", "TEA-001", "1"), keyed()},
 		{"GET", "/v1/orders", "orders:read", "", nil},
+		{"HEAD", "/v1/orders", "orders:read", "", nil},
 		{"GET", anOrder, "orders:read", "", nil},
 		{"HEAD", anOrder, "orders:read", "", nil},
 		{"GET", anOrder + "/payment", "orders:read", "", nil},
@@ -154,10 +178,12 @@ func operations() []operation {
 		{"POST", anOrder + "/shipment", "orders:fulfil", `{"carrier":"DHL","tracking_number":"1"}`, match},
 		{"POST", anOrder + "/refunds", "orders:refund", `{"amount":{"amount":1,"currency":"EUR"}}`, keyed()},
 		{"GET", "/v1/products", "catalog:read", "", nil},
+		{"HEAD", "/v1/products", "catalog:read", "", nil},
 		{"GET", "/v1/products/TEA-001", "catalog:read", "", nil},
 		{"HEAD", "/v1/products/TEA-001", "catalog:read", "", nil},
 		{"PUT", "/v1/products/TEA-001", "catalog:write", `{"name":"Tea","price":{"amount":1,"currency":"EUR"},"active":true}`, match},
 		{"GET", "/v1/products/TEA-001/stock", "catalog:read", "", nil},
+		{"HEAD", "/v1/products/TEA-001/stock", "catalog:read", "", nil},
 		{"POST", "/v1/products/TEA-001/stock-adjustments", "catalog:write", `{"delta":1}`, keyed()},
 	}
 }

@@ -1,17 +1,56 @@
 package httpapi
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"slices"
 	"strings"
 
 	"example.com/orders/internal/app"
+	"example.com/orders/internal/domain"
 )
 
-// tag is the strong entity tag of a version (RFC 9110, section 8.8.3). It is the only place where a version leaves the
-// service, and it is opaque: eight bytes in base64url, so that callers carry it back and do not compute with it.
-func tag(version int64) string {
-	return `"` + base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint64(nil, uint64(version))) + `"`
+// resource is what an entity tag belongs to: an order's tag is none of another order, nor of the order's payment.
+type resource struct {
+	kind   string // order, payment or product
+	tenant string
+	id     string // the order's id or the sku
+}
+
+func orderResource(tenant string, id domain.OrderID) resource {
+	return resource{"order", tenant, id.String()}
+}
+
+func paymentResource(tenant string, id domain.OrderID) resource {
+	return resource{"payment", tenant, id.String()}
+}
+
+func productResource(tenant, sku string) resource { return resource{"product", tenant, sku} }
+
+// tag is the strong entity tag of a version of r (RFC 9110, section 8.8.3). It is the only place where a version leaves
+// the service, and it is opaque: 16 bytes in base64url. The first eight name the resource; the others hide the version,
+// so that callers carry the tag back and do not compute with it.
+func (r resource) tag(version int64) string {
+	name, mask := r.digest()
+	raw := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, name), mask^uint64(version))
+	return `"` + base64.RawURLEncoding.EncodeToString(raw) + `"`
+}
+
+// version reads a tag of r without its quotes. Tags of other resources are not read.
+func (r resource) version(opaque string) (version int64, ok bool) {
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(opaque)
+	name, mask := r.digest()
+	if err != nil || len(raw) != 16 || binary.BigEndian.Uint64(raw) != name {
+		return 0, false
+	}
+	return int64(binary.BigEndian.Uint64(raw[8:]) ^ mask), true
+}
+
+// digest is the first two words of the SHA-256 of what r is. No part of it can hold the separator.
+func (r resource) digest() (name, mask uint64) {
+	sum := sha256.Sum256([]byte(r.kind + "\x00" + r.tenant + "\x00" + r.id))
+	return binary.BigEndian.Uint64(sum[:]), binary.BigEndian.Uint64(sum[8:])
 }
 
 // tagList is the value of If-Match or If-None-Match.
@@ -65,9 +104,9 @@ func cutTag(s string) (t entityTag, rest string, ok bool) {
 	return t, rest, ok
 }
 
-// expected reads the versions that an If-Match names. A weak tag never matches in a strong comparison, and a tag that
-// this service did not make names no version at all: both simply do not match.
-func expected(ifMatch string) (app.Expected, error) {
+// expected reads the versions of r that an If-Match names. A weak tag never matches in a strong comparison, and a tag of
+// another resource, or one that this service did not make, names no version at all: they simply do not match.
+func (r resource) expected(ifMatch string) (app.Expected, error) {
 	list, err := parseTags(ifMatch)
 	if err != nil {
 		return nil, err
@@ -77,27 +116,17 @@ func expected(ifMatch string) (app.Expected, error) {
 	}
 	versions := app.Expected{}
 	for _, t := range list.tags {
-		raw, err := base64.RawURLEncoding.Strict().DecodeString(t.opaque)
-		if err == nil && len(raw) == 8 && !t.weak {
-			versions = append(versions, int64(binary.BigEndian.Uint64(raw)))
+		if version, ok := r.version(t.opaque); ok && !t.weak {
+			versions = append(versions, version)
 		}
 	}
 	return versions.Canonical(), nil
 }
 
-// unchanged tells whether a conditional read is answered 304: If-None-Match compares weakly.
-func unchanged(ifNoneMatch *string, version int64) bool {
-	if ifNoneMatch == nil {
-		return false
-	}
-	list, err := parseTags(*ifNoneMatch)
-	if err != nil {
-		return false
-	}
-	for _, t := range list.tags {
-		if `"`+t.opaque+`"` == tag(version) {
-			return true
-		}
-	}
-	return list.any
+// matches tells whether the list names etag, which is empty where a representation has none. Weak tags count only in a
+// weak comparison (RFC 9110, section 8.8.3.2).
+func (l tagList) matches(etag string, weakly bool) bool {
+	return l.any || slices.ContainsFunc(l.tags, func(t entityTag) bool {
+		return (weakly || !t.weak) && `"`+t.opaque+`"` == etag
+	})
 }

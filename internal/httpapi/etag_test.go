@@ -5,11 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"example.com/orders/internal/app"
 	"example.com/orders/internal/domain"
 )
+
+var anyOrder = orderResource("default", uuid.MustParse("019ae6a0-58c0-7b1e-9d3c-3f3a5b1f6c42")) //nolint:gochecknoglobals // a constant
 
 // Ensure lists of entity tags are read as RFC 9110 writes them (sections 5.6.1, 8.8.3 and 13.1), and nothing else is.
 func TestParseTags(t *testing.T) {
@@ -82,15 +85,15 @@ func TestTagIsStrongAndOpaque(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for _, version := range []int64{1, 2, 9, 10, 12345, math.MaxInt64} {
-		made := tag(version)
+		made := anyOrder.tag(version)
 		require.Regexp(t, `^"[A-Za-z0-9_-]{1,64}"$`, made)
 		require.False(t, seen[made], "two versions share the tag %s", made)
 		seen[made] = true
-		versions, err := expected(made)
+		versions, err := anyOrder.expected(made)
 		require.NoError(t, err)
 		require.Equal(t, app.Expected{version}, versions)
 	}
-	require.NotContains(t, tag(12345), "12345", "a tag to compute with")
+	require.NotContains(t, anyOrder.tag(12345), "12345", "a tag to compute with")
 }
 
 // Ensure If-Match compares strongly, counts a list as matching if one member does, and does not take an absent value or
@@ -104,22 +107,22 @@ func TestExpectedVersions(t *testing.T) {
 		want        app.Expected
 		err         *domain.Error
 	}{
-		{name: "one", value: tag(7), want: app.Expected{7}},
-		{name: "a list", value: tag(9) + ", " + tag(7), want: app.Expected{7, 9}},
-		{name: "the same twice", value: tag(7) + "," + tag(7), want: app.Expected{7}},
-		{name: "weak", value: "W/" + tag(7), want: app.Expected{}},
-		{name: "weak beside strong", value: "W/" + tag(7) + ", " + tag(8), want: app.Expected{8}},
+		{name: "one", value: anyOrder.tag(7), want: app.Expected{7}},
+		{name: "a list", value: anyOrder.tag(9) + ", " + anyOrder.tag(7), want: app.Expected{7, 9}},
+		{name: "the same twice", value: anyOrder.tag(7) + "," + anyOrder.tag(7), want: app.Expected{7}},
+		{name: "weak", value: "W/" + anyOrder.tag(7), want: app.Expected{}},
+		{name: "weak beside strong", value: "W/" + anyOrder.tag(7) + ", " + anyOrder.tag(8), want: app.Expected{8}},
 		{name: "not ours", value: `"7"`, want: app.Expected{}},
 		{name: "an empty tag", value: `""`, want: app.Expected{}},
-		{name: "ours with more behind", value: `"` + strings.Trim(tag(7), `"`) + `AA"`, want: app.Expected{}},
-		{name: "not ours beside ours", value: `"x", ` + tag(7), want: app.Expected{7}},
+		{name: "ours with more behind", value: `"` + strings.Trim(anyOrder.tag(7), `"`) + `AA"`, want: app.Expected{}},
+		{name: "not ours beside ours", value: `"x", ` + anyOrder.tag(7), want: app.Expected{7}},
 		{name: "absent", value: "", err: errPreconditionRequired},
 		{name: "blank", value: " ", err: errPreconditionRequired},
 		{name: "only commas", value: " , ,", err: errPreconditionRequired},
 		{name: "any", value: "*", err: errPreconditionRequired},
-		{name: "unquoted", value: strings.Trim(tag(7), `"`), err: errInvalidPrecondition},
+		{name: "unquoted", value: strings.Trim(anyOrder.tag(7), `"`), err: errInvalidPrecondition},
 	} {
-		got, err := expected(c.value)
+		got, err := anyOrder.expected(c.value)
 		if c.err != nil {
 			require.ErrorIs(t, err, c.err, c.name)
 			continue
@@ -129,25 +132,52 @@ func TestExpectedVersions(t *testing.T) {
 	}
 }
 
-// Ensure If-None-Match compares weakly, so that a cache that weakened a tag still gets its 304.
-func TestUnchanged(t *testing.T) {
+// Ensure a tag is one resource's: of another kind, tenant or id it names no version, and no two resources share one.
+//
+// Standard: litespec/ext/concurrency#apply-http-version-preconditions
+func TestTagsNameTheirResource(t *testing.T) {
 	t.Parallel()
+	one, other := uuid.MustParse("019ae6a0-58c0-7b1e-9d3c-3f3a5b1f6c42"), uuid.MustParse("019ae6a0-58c0-7b1e-9d3c-3f3a5b1f6c43")
+	resources := []resource{
+		orderResource("default", one), orderResource("default", other), orderResource("acme", one),
+		paymentResource("default", one), productResource("default", "TEA-001"), productResource("default", "TEA-002"),
+		productResource("acme", "TEA-001"), productResource("", "default"), productResource("default", ""),
+	}
+	seen := map[string]bool{}
+	for _, r := range resources {
+		require.False(t, seen[r.tag(1)], "two resources share the tag of %v", r)
+		seen[r.tag(1)] = true
+		for _, of := range resources {
+			versions, err := r.expected(of.tag(1) + ", " + of.tag(2))
+			require.NoError(t, err)
+			require.Equal(t, r == of, len(versions) == 2, "%v takes the tags of %v", r, of)
+		}
+	}
+	require.Equal(t, `"uhXBLtDfl2YgE7IxbCnfwg"`, resources[0].tag(1), "stored answers hold tags: their form may not change")
+}
+
+// Ensure If-None-Match compares weakly and If-Match strongly, and that * names whatever is there.
+func TestTagsAreCompared(t *testing.T) {
+	t.Parallel()
+	tag, other := anyOrder.tag(7), anyOrder.tag(8)
 	for _, c := range []struct {
-		name  string
-		value *string
-		want  bool
+		name, value, etag string
+		weak, strong      bool
 	}{
-		{"absent", nil, false},
-		{"the same", new(tag(7)), true},
-		{"the same, weak", new("W/" + tag(7)), true},
-		{"another", new(tag(8)), false},
-		{"one of a list", new(tag(8) + `, W/` + tag(7)), true},
-		{"none of a list", new(tag(8) + `, "x"`), false},
-		{"any", new("*"), true},
-		{"blank", new(" "), false},
-		{"malformed", new(strings.Trim(tag(7), `"`)), false},
+		{"the same", tag, tag, true, true},
+		{"the same, weak", "W/" + tag, tag, true, false},
+		{"another", other, tag, false, false},
+		{"one of a list", other + `, W/` + tag, tag, true, false},
+		{"none of a list", other + `, "x"`, tag, false, false},
+		{"any", "*", tag, true, true},
+		{"any, without a tag", "*", "", true, true},
+		{"an empty tag, without a tag", `""`, "", false, false},
+		{"blank", " ", tag, false, false},
 	} {
-		require.Equal(t, c.want, unchanged(c.value, 7), c.name)
+		list, err := parseTags(c.value)
+		require.NoError(t, err)
+		require.Equal(t, c.weak, list.matches(c.etag, true), c.name)
+		require.Equal(t, c.strong, list.matches(c.etag, false), c.name)
 	}
 }
 
@@ -155,13 +185,13 @@ func TestUnchanged(t *testing.T) {
 func FuzzParseTags(f *testing.F) {
 	for _, seed := range []string{
 		"", " ", "*", `"a"`, `W/"a"`, `"a", "b"`, `,, "a" ,`, `"a`, `a"`, `"a""b"`, `*, "a"`, `W/`, `W/"`, `""`, "\"a\tb\"",
-		"\"\x80\"", `"a\", "b"`, tag(1), "W/" + tag(math.MaxInt64), strings.Repeat(`"a",`, 100),
+		"\"\x80\"", `"a\", "b"`, anyOrder.tag(1), "W/" + anyOrder.tag(math.MaxInt64), strings.Repeat(`"a",`, 100),
 	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
 		list, err := parseTags(value)
-		versions, expectedErr := expected(value)
+		versions, expectedErr := anyOrder.expected(value)
 		if err != nil {
 			require.ErrorIs(t, err, errInvalidPrecondition)
 			require.ErrorIs(t, expectedErr, errInvalidPrecondition)
@@ -174,8 +204,8 @@ func FuzzParseTags(f *testing.F) {
 		require.NoError(t, err, "%q", format(list))
 		require.Equal(t, list, again)
 		for _, v := range versions {
-			require.Contains(t, value, tag(v), "a version that nobody named")
-			require.True(t, unchanged(&value, v))
+			require.Contains(t, value, anyOrder.tag(v), "a version that nobody named")
+			require.True(t, list.matches(anyOrder.tag(v), true))
 		}
 	})
 }

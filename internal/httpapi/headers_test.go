@@ -46,7 +46,7 @@ func TestClientKeysAreBounded(t *testing.T) {
 }
 
 // Ensure If-Match is missing, malformed or read exactly as RFC 9110 says, on every operation that takes a version, and
-// that no other operation looks at it.
+// that no other write looks at it. A read may do without.
 //
 // Standard: litespec/ext/concurrency#return-precondition-outcomes
 // Standard: litespec/ext/concurrency#limit-version-checks
@@ -65,12 +65,12 @@ func TestPreconditionsAreCheckedWhereTheyCount(t *testing.T) {
 		{"two empty lines", []string{"", ""}, http.StatusPreconditionRequired, "precondition_required"},
 		{"only commas", []string{",", " ,"}, http.StatusPreconditionRequired, "precondition_required"},
 		{"any", []string{"*"}, http.StatusPreconditionRequired, "precondition_required"},
-		{"unquoted", []string{"AAAAAAAAAAE"}, http.StatusBadRequest, "invalid_precondition"},
-		{"unbalanced", []string{`"AAAAAAAAAAE`}, http.StatusBadRequest, "invalid_precondition"},
+		{"unquoted", []string{"uhXBLtDfl2YgE7IxbCnfwg"}, http.StatusBadRequest, "invalid_precondition"},
+		{"unbalanced", []string{`"uhXBLtDfl2YgE7IxbCnfwg`}, http.StatusBadRequest, "invalid_precondition"},
 		{"any in a list", []string{`*, "x"`}, http.StatusBadRequest, "invalid_precondition"},
 		{"any on a line of its own", []string{"*", `"x"`}, http.StatusBadRequest, "invalid_precondition"},
 		{"any twice", []string{"*", "*"}, http.StatusBadRequest, "invalid_precondition"},
-		{"longer than the contract says", []string{strings.Repeat(`"AAAAAAAAAAE",`, 80)}, http.StatusBadRequest, "invalid_precondition"},
+		{"longer than the contract says", []string{strings.Repeat(`"uhXBLtDfl2YgE7IxbCnfwg",`, 80)}, http.StatusBadRequest, "invalid_precondition"},
 		{"malformed on the second line", []string{aVersion, "x"}, http.StatusBadRequest, "invalid_precondition"},
 	} {
 		for _, o := range operations() {
@@ -78,6 +78,10 @@ func TestPreconditionsAreCheckedWhereTheyCount(t *testing.T) {
 			a := ask{method: o.method, path: o.path, body: o.body, header: header}
 			if _, versioned := o.header["If-Match"]; versioned {
 				b.refused(c.name+" "+o.path, a, c.status, c.code)
+				continue
+			}
+			if c.code == "invalid_precondition" && strings.HasSuffix(o.scope, ":read") {
+				require.Equal(t, http.StatusBadRequest, b.send(a).Status, "%s: %s %s", c.name, o.method, o.path)
 				continue
 			}
 			require.Equal(t, http.StatusInternalServerError, b.send(a).Status, "%s: %s %s looks at If-Match", c.name, o.method, o.path)
@@ -141,6 +145,15 @@ func TestParametersAreBounded(t *testing.T) {
 		"/v1/products?status=open":                     "validation_failed",
 		"/v1/orders?after=":                            "validation_failed",
 		"/v1/orders?after=" + strings.Repeat("A", 513): "validation_failed",
+		"/v1/orders?x=y":                               "validation_failed",
+		"/v1/orders?Limit=1":                           "validation_failed",
+		"/v1/orders?limit":                             "validation_failed",
+		"/v1/orders?limit=+1":                          "validation_failed",
+		"/v1/orders?limit=0x1":                         "validation_failed",
+		"/v1/orders?limit=1;status=open":               "validation_failed",
+		"/v1/products/TEA-001?x":                       "validation_failed",
+		"/v1/products/TEA-001/stock?fields=on_hand":    "validation_failed",
+		anOrder + "?limit=1":                           "validation_failed",
 		"/v1/orders?%zz":                               "validation_failed",
 		"/v1/orders?after=!":                           "invalid_cursor",
 		"/v1/orders?after=AAAA":                        "invalid_cursor",
@@ -155,7 +168,42 @@ func TestParametersAreBounded(t *testing.T) {
 	} {
 		b.refused(path, ask{method: "GET", path: path}, http.StatusBadRequest, code)
 	}
-	for _, path := range []string{"/v1/orders?limit=100&x=y", "/v1/products?after=cFRFQS0wMDE&status=inactive&limit=1"} {
+	for _, path := range []string{"/v1/orders?limit=100", "/v1/products?after=cFRFQS0wMDE&status=inactive&limit=1"} {
+		require.Equal(t, http.StatusInternalServerError, b.send(ask{method: "GET", path: path}).Status, "%s was refused", path)
+	}
+}
+
+// Ensure a query parameter that the operation does not name, or that comes twice, is named: a filter that is misspelt must
+// not list everything.
+func TestQueryParametersAreNamed(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	for _, o := range operations() {
+		if o.method == http.MethodHead {
+			continue
+		}
+		a := b.refused(o.path, ask{method: o.method, path: o.path + "?staus=open&a%20b=1&a%20b=2", body: o.body, header: o.header},
+			http.StatusBadRequest, "validation_failed")
+		require.Equal(t, map[string]string{"staus": "unknown", "a b": "unknown"}, fields(t, a))
+	}
+	a := b.refused("twice", ask{method: "GET", path: "/v1/orders?status=open&limit=x&status=open"}, http.StatusBadRequest, "validation_failed")
+	require.Equal(t, map[string]string{"status": "repeated", "limit": "type"}, fields(t, a))
+	long := "/v1/orders?" + strings.Repeat("x", 10_000) + "=1"
+	require.Less(t, len(b.refused("long", ask{method: "GET", path: long}, http.StatusBadRequest, "validation_failed").Body), 2048)
+}
+
+// Ensure a path parameter is decoded exactly once: what is checked is what is used.
+func TestPathParametersAreDecodedOnce(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	for _, path := range []string{
+		"/v1/products/TEA%252D001", "/v1/products/%2554EA-001", "/v1/products/TEA%2500", "/v1/products/TEA%252F1", "/v1/products/TEA%2F1",
+		"/v1/products/%252F%2F", "/v1/products/TEA%25", "/v1/products/TEA+001",
+		"/v1/orders/019ae6a0%252D58c0-7b1e-9d3c-3f3a5b1f6c42",
+	} {
+		b.refused(path, ask{method: "GET", path: path}, http.StatusBadRequest, "validation_failed")
+	}
+	for _, path := range []string{"/v1/products/TEA%2D001", "/v1/products/%54EA-001", "/v1/orders/019ae6a0%2D58c0-7b1e-9d3c-3f3a5b1f6c42"} {
 		require.Equal(t, http.StatusInternalServerError, b.send(ask{method: "GET", path: path}).Status, "%s was refused", path)
 	}
 }

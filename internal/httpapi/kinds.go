@@ -20,6 +20,8 @@ const (
 	codePreconditionRequired domain.Code = "precondition_required"
 	codeInvalidPrecondition  domain.Code = "invalid_precondition"
 	codeInvalidSignature     domain.Code = "invalid_signature"
+	codePreconditionFailed   domain.Code = "precondition_failed"
+	codeRequestTimeout       domain.Code = "request_timeout"
 	codeInternal             domain.Code = "internal_error"
 )
 
@@ -28,7 +30,10 @@ var (
 	errRouteNotFound        = domain.Refuse(codeRouteNotFound, "There is no such path.")
 	errMethodNotAllowed     = domain.Refuse(codeMethodNotAllowed, "The path does not have this method; see Allow.")
 	errBodyTooLarge         = domain.Refuse(codeBodyTooLarge, "The body is larger than 64 KiB.")
-	errUnsupportedMediaType = domain.Refuse(codeUnsupportedMediaType, "The body must be application/json.")
+	errUnsupportedMediaType = domain.Refuse(codeUnsupportedMediaType, "The body must be application/json, said in one Content-Type line.")
+	errEncodedBody          = domain.Refuse(codeUnsupportedMediaType, "The body must not be compressed: send it without Content-Encoding.")
+	errRequestTimeout       = domain.Refuse(codeRequestTimeout, "The body did not arrive in time. Nothing was applied; try again.")
+	errPreconditionFailed   = domain.Refuse(codePreconditionFailed, "If-Match does not name what is there now.")
 	errKeyRequired          = domain.Refuse(codeKeyRequired, "This operation needs an Idempotency-Key header.")
 	errKeyInvalid           = domain.Refuse(codeKeyInvalid,
 		"Idempotency-Key must be one header line of 1 to 255 visible ASCII characters.")
@@ -66,6 +71,7 @@ func kinds() []kind {
 		{app.CodeProductNotFound, http.StatusNotFound, "Product not found", 0},
 		{codeRouteNotFound, http.StatusNotFound, "Route not found", 0},
 		{codeMethodNotAllowed, http.StatusMethodNotAllowed, "Method not allowed", 0},
+		{codeRequestTimeout, http.StatusRequestTimeout, "Request timeout", 0},
 		{app.CodeVersionConflict, http.StatusConflict, "Version conflict", 0},
 		{app.CodeKeyInProgress, http.StatusConflict, "Idempotency key in progress", 1},
 		{domain.CodeInsufficientStock, http.StatusConflict, "Insufficient stock", 0},
@@ -78,6 +84,7 @@ func kinds() []kind {
 		{domain.CodeRefundExceedsCharge, http.StatusConflict, "Refund exceeds charge", 0},
 		{domain.CodeOrderNotRefundable, http.StatusConflict, "Order not refundable", 0},
 		{app.CodeProductExists, http.StatusConflict, "Product exists", 0},
+		{codePreconditionFailed, http.StatusPreconditionFailed, "Precondition failed", 0},
 		{codeBodyTooLarge, http.StatusRequestEntityTooLarge, "Body too large", 0},
 		{codeUnsupportedMediaType, http.StatusUnsupportedMediaType, "Unsupported media type", 0},
 		{app.CodeKeyReused, http.StatusUnprocessableEntity, "Idempotency key reused", 0},

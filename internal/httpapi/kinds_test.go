@@ -10,7 +10,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/stretchr/testify/require"
 
-	"example.com/orders/internal/httpapi/openapi"
+	"example.com/orders/api"
+	"example.com/orders/internal/domain"
 )
 
 // statuses is the table of problem codes: the status of each.
@@ -48,7 +49,7 @@ func TestProblemsPageListsTheCodes(t *testing.T) {
 // under the status that they are sent with.
 func TestContractListsTheCodes(t *testing.T) {
 	t.Parallel()
-	spec, err := openapi.GetSpec()
+	spec, err := openapi3.NewLoader().LoadFromData(api.OpenAPI)
 	require.NoError(t, err)
 	want := statuses(t)
 	listed := map[string]int{}
@@ -75,4 +76,50 @@ func declaredCodes(r *openapi3.ResponseRef) []string {
 		names = append(names, name)
 	}
 	return names
+}
+
+// Ensure the problems that the contract shows are those that are sent: their types, titles, statuses and field errors.
+func TestProblemExamplesAreReal(t *testing.T) {
+	t.Parallel()
+	spec, err := openapi3.NewLoader().LoadFromData(api.OpenAPI)
+	require.NoError(t, err)
+	p := newProblems(nil)
+	shown := 0
+	for name, ref := range spec.Components.Examples {
+		example, _ := ref.Value.Value.(map[string]any)
+		code, isProblem := example["code"].(string)
+		if !isProblem {
+			continue
+		}
+		shown++
+		kind := p.kinds[domain.Code(code)]
+		require.Equal(t, problemBase+code, example["type"], name)
+		require.Equal(t, kind.title, example["title"], name)
+		require.EqualValues(t, kind.status, example["status"], name)
+		require.NotEmpty(t, example["detail"], name)
+		fields, _ := example["errors"].([]any)
+		for _, field := range fields {
+			e, _ := field.(map[string]any)
+			_, message := broken("maximum")
+			require.Equal(t, message, e["message"])
+		}
+	}
+	require.Greater(t, shown, 5)
+}
+
+// Ensure the tags that the contract shows are tags of the resources that it shows.
+func TestTagExamplesAreReal(t *testing.T) {
+	t.Parallel()
+	spec, err := openapi3.NewLoader().LoadFromData(api.OpenAPI)
+	require.NoError(t, err)
+	product := productResource("default", "TEA-001").tag(1)
+	require.Equal(t, anyOrder.tag(1), spec.Components.Headers["ETag"].Value.Example)
+	for name, want := range map[string]string{
+		"IfMatch": anyOrder.tag(1), "ReadIfMatch": anyOrder.tag(1), "IfNoneMatch": anyOrder.tag(1), "EditIfMatch": product,
+	} {
+		require.Equal(t, want, spec.Components.Parameters[name].Value.Example, name)
+	}
+	after, _ := spec.Components.Parameters["After"].Value.Example.(string)
+	_, err = orderAfter(&after)
+	require.NoError(t, err)
 }

@@ -83,6 +83,10 @@ func payment(p domain.PaymentState) openapi.Payment {
 	return out
 }
 
+func orderTag(o domain.OrderState) string { return orderResource(o.Tenant, o.ID).tag(o.Version) }
+
+func productTag(p domain.ProductState) string { return productResource(p.Tenant, p.SKU).tag(p.Version) }
+
 func product(p domain.ProductState) openapi.Product {
 	return openapi.Product{SKU: p.SKU, Name: p.Details.Name, Price: money(p.Details.Price), Active: p.Details.Active}
 }

@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Observer is told of every answered request. code is the problem code, or ok, or client_gone.
+// Observer is told of every request. code is the problem code, or ok, or client_gone: the client did not take the answer.
 type Observer interface {
 	Request(ctx context.Context, operation, code string, replayed bool, took time.Duration)
 }
@@ -21,6 +21,8 @@ type record struct {
 	code      string
 	status    int
 	replayed  bool
+	written   bool // the answer has begun
+	failed    bool // the client did not take the answer
 }
 
 type recordKey struct{}
@@ -47,18 +49,17 @@ func observe(o Observer, log *slog.Logger) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			start := time.Now()
-			if id := traceID(r); id != "" {
-				w.Header().Set(headerRequestID, id) // of this exchange: never stored, so a replay has its own
-			}
 			seen := &record{operation: unknownOperation, code: "ok", status: http.StatusOK}
 			ctx := context.WithValue(r.Context(), recordKey{}, seen)
-			next.ServeHTTP(&statusWriter{ResponseWriter: w, record: seen}, r.WithContext(ctx))
-			took := time.Since(start)
-			nameSpan(ctx, seen)
-			o.Request(ctx, seen.operation, seen.code, seen.replayed, took)
-			log.LogAttrs(ctx, slog.LevelInfo, "request",
-				slog.String("operation", seen.operation), slog.String("method", clip(r.Method, methodMost)), slog.Int("status", seen.status),
-				slog.String("code", seen.code), slog.Bool("replayed", seen.replayed), slog.Duration("took", took))
+			defer func() { // also where the answer is cut off by a panic
+				took := time.Since(start)
+				nameSpan(ctx, seen)
+				log.LogAttrs(ctx, slog.LevelInfo, "request",
+					slog.String("operation", seen.operation), slog.String("method", clip(r.Method, methodMost)), slog.Int("status", seen.status),
+					slog.String("code", seen.code), slog.Bool("replayed", seen.replayed), slog.Duration("took", took))
+				o.Request(ctx, seen.operation, seen.code, seen.replayed, took) // last: who is told finds the line in the log
+			}()
+			next.ServeHTTP(&statusWriter{ResponseWriter: w, record: seen, requestID: traceID(r)}, r.WithContext(ctx))
 		})
 	}
 }
@@ -72,16 +73,34 @@ func nameSpan(ctx context.Context, seen *record) {
 	span.SetAttributes(attribute.String("orders.code", seen.code))
 }
 
-// statusWriter notes the status that was written.
+// statusWriter notes the status that was written, and a client that does not take its answer. It gives every answer its
+// Request-Id: of this exchange and never stored, so that a replay has its own.
 type statusWriter struct {
 	http.ResponseWriter
-	record *record
+	record    *record
+	requestID string
 }
 
+// WriteHeader implements http.ResponseWriter.
 func (w *statusWriter) WriteHeader(status int) {
-	w.record.status = status
+	w.record.status, w.record.written = status, true
 	w.record.replayed = w.Header().Get(headerIdempotentReplayed) != ""
+	if w.requestID != "" {
+		w.Header().Set(headerRequestID, w.requestID)
+	}
 	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter. It fails where the client has gone, or does not read within the time that it has.
+func (w *statusWriter) Write(body []byte) (int, error) {
+	if !w.record.written {
+		w.WriteHeader(http.StatusOK)
+	}
+	n, err := w.ResponseWriter.Write(body)
+	if err != nil {
+		w.record.failed, w.record.code = true, clientGone
+	}
+	return n, err
 }
 
 // Unwrap lets http.ResponseController reach the connection.

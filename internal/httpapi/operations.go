@@ -4,19 +4,21 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/go-chi/chi/v5"
 
-	"example.com/orders/internal/httpapi/openapi"
+	"example.com/orders/api"
 )
 
-// operation is what the boundary enforces of one operation, read from the contract.
+// operation is what the boundary enforces of one operation, read from the contract once, at the start.
 type operation struct {
 	id         string
-	useCase    string // the id, or for a HEAD that of its GET
 	scope      string
 	signed     bool // a signature over the body takes the place of token and scope
+	safe       bool // a GET
 	keyed      bool // Idempotency-Key is required
 	versioned  bool // If-Match is required
 	parameters openapi3.Parameters
@@ -28,17 +30,18 @@ type operation struct {
 type operations map[string]operation
 
 func loadOperations() (operations, error) {
-	spec, err := openapi.GetSpec()
+	contract, err := openapi3.NewLoader().LoadFromData(api.OpenAPI)
 	if err != nil {
 		return nil, err
 	}
 	all := operations{}
-	for template, item := range spec.Paths.Map() {
+	for template, item := range contract.Paths.Map() {
 		for method, o := range item.Operations() {
 			op, err := newOperation(o, item.Parameters)
 			if err != nil {
 				return nil, fmt.Errorf("%s %s: %w", method, template, err)
 			}
+			op.safe = method == http.MethodGet
 			all[method+" "+template] = op
 		}
 	}
@@ -46,12 +49,7 @@ func loadOperations() (operations, error) {
 }
 
 func newOperation(o *openapi3.Operation, shared openapi3.Parameters) (operation, error) {
-	op := operation{
-		id: o.OperationID, useCase: o.OperationID, parameters: append(append(openapi3.Parameters{}, shared...), o.Parameters...),
-	}
-	if name, ok := o.Extensions["x-use-case"].(string); ok {
-		op.useCase = name
-	}
+	op := operation{id: o.OperationID, parameters: slices.Concat(shared, o.Parameters)}
 	if o.Security == nil || len(*o.Security) != 1 {
 		return op, fmt.Errorf("operation %s: want one security requirement", o.OperationID)
 	}
@@ -77,13 +75,14 @@ func newOperation(o *openapi3.Operation, shared openapi3.Parameters) (operation,
 
 type operationKey struct{}
 
-// find puts the operation of the matched route into the request's context.
+// find puts the operation of the matched route into the request's context. A HEAD is its GET without a body.
 func (all operations) find(_ http.ResponseWriter, r *http.Request) (*http.Request, error) {
-	op, ok := all[r.Method+" "+chi.RouteContext(r.Context()).RoutePattern()]
+	route := chi.RouteContext(r.Context())
+	op, ok := all[route.RouteMethod+" "+route.RoutePattern()]
 	if !ok {
 		return r, errRouteNotFound
 	}
-	recordOf(r.Context()).operation = op.useCase
+	recordOf(r.Context()).operation = op.id
 	return r.WithContext(context.WithValue(r.Context(), operationKey{}, op)), nil
 }
 
@@ -95,9 +94,5 @@ func operationOf(ctx context.Context) operation {
 // routeIdentity is the method, the path template and the path parameters of the matched route: what the fingerprint
 // covers beside the input.
 func routeIdentity(method, template string, parameters ...string) string {
-	identity := method + " " + template
-	for _, p := range parameters {
-		identity += " " + p
-	}
-	return identity
+	return strings.Join(append([]string{method, template}, parameters...), " ")
 }

@@ -13,7 +13,7 @@ import (
 func (s *server) ChangeShippingAddress(
 	ctx context.Context, r openapi.ChangeShippingAddressRequestObject,
 ) (openapi.ChangeShippingAddressResponseObject, error) {
-	versions, err := expected(r.Params.IfMatch)
+	versions, err := orderResource(actorOf(ctx).Tenant, r.OrderID).expected(r.Params.IfMatch)
 	if err != nil {
 		return nil, err
 	}
@@ -24,13 +24,13 @@ func (s *server) ChangeShippingAddress(
 		return nil, err
 	}
 	return openapi.ChangeShippingAddress200JSONResponse{
-		Body: order(o), Headers: openapi.ChangeShippingAddress200ResponseHeaders{ETag: tag(o.Version)},
+		Body: order(o), Headers: openapi.ChangeShippingAddress200ResponseHeaders{ETag: orderTag(o)},
 	}, nil
 }
 
 // ShipOrder implements ship-order.
 func (s *server) ShipOrder(ctx context.Context, r openapi.ShipOrderRequestObject) (openapi.ShipOrderResponseObject, error) {
-	versions, err := expected(r.Params.IfMatch)
+	versions, err := orderResource(actorOf(ctx).Tenant, r.OrderID).expected(r.Params.IfMatch)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (s *server) ShipOrder(ctx context.Context, r openapi.ShipOrderRequestObject
 		return nil, err
 	}
 	return openapi.ShipOrder200JSONResponse{
-		Body: order(o), Headers: openapi.ShipOrder200ResponseHeaders{ETag: tag(o.Version)},
+		Body: order(o), Headers: openapi.ShipOrder200ResponseHeaders{ETag: orderTag(o)},
 	}, nil
 }
 
@@ -49,7 +49,7 @@ func (s *server) ShipOrder(ctx context.Context, r openapi.ShipOrderRequestObject
 func (s *server) CancelOrder(
 	ctx context.Context, r openapi.CancelOrderRequestObject,
 ) (openapi.CancelOrderResponseObject, error) {
-	versions, err := expected(r.Params.IfMatch)
+	versions, err := orderResource(actorOf(ctx).Tenant, r.OrderID).expected(r.Params.IfMatch)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (s *server) CancelOrder(
 }
 
 func cancellationReceipt(o domain.OrderState) (int, replayHeader, any) {
-	return http.StatusOK, replayHeader{ETag: tag(o.Version)}, openapi.CancellationReceipt{
+	return http.StatusOK, replayHeader{ETag: orderTag(o)}, openapi.CancellationReceipt{
 		ID: o.ID, Status: openapi.OrderStatus(o.Status), CancelledAt: o.Cancellation.CancelledAt,
 	}
 }

@@ -34,7 +34,7 @@ func (s *server) PlaceOrder(
 }
 
 func orderReceipt(o domain.OrderState) (int, replayHeader, any) {
-	return http.StatusCreated, replayHeader{Location: "/v1/orders/" + o.ID.String(), ETag: tag(o.Version)},
+	return http.StatusCreated, replayHeader{Location: "/v1/orders/" + o.ID.String(), ETag: orderTag(o)},
 		openapi.OrderReceipt{ID: o.ID, Status: openapi.OrderStatus(o.Status), Total: money(o.Total), CreatedAt: o.CreatedAt}
 }
 
@@ -44,25 +44,10 @@ func (s *server) GetOrder(ctx context.Context, r openapi.GetOrderRequestObject) 
 	if err != nil {
 		return nil, err
 	}
-	if unchanged(r.Params.IfNoneMatch, o.Version) {
-		return notModified(o.Version), nil
-	}
 	return openapi.GetOrder200JSONResponse{
 		Body:    order(o),
-		Headers: openapi.GetOrder200ResponseHeaders{ETag: tag(o.Version), CacheControl: cacheControl},
+		Headers: openapi.GetOrder200ResponseHeaders{ETag: orderTag(o), CacheControl: cacheControl},
 	}, nil
-}
-
-// HeadOrder implements HEAD of get-order.
-func (s *server) HeadOrder(ctx context.Context, r openapi.HeadOrderRequestObject) (openapi.HeadOrderResponseObject, error) {
-	o, err := s.app.GetOrder(ctx, actorOf(ctx), r.OrderID)
-	if err != nil {
-		return nil, err
-	}
-	if unchanged(r.Params.IfNoneMatch, o.Version) {
-		return notModified(o.Version), nil
-	}
-	return headFound(o.Version), nil
 }
 
 // ListOrders implements list-orders.
@@ -101,37 +86,8 @@ func (s *server) GetPayment(ctx context.Context, r openapi.GetPaymentRequestObje
 	if err != nil {
 		return nil, err
 	}
-	if unchanged(r.Params.IfNoneMatch, p.Version) {
-		return notModified(p.Version), nil
-	}
 	return openapi.GetPayment200JSONResponse{
 		Body:    payment(p),
-		Headers: openapi.GetPayment200ResponseHeaders{ETag: tag(p.Version), CacheControl: cacheControl},
+		Headers: openapi.GetPayment200ResponseHeaders{ETag: paymentResource(p.Tenant, p.OrderID).tag(p.Version), CacheControl: cacheControl},
 	}, nil
-}
-
-// HeadPayment implements HEAD of get-payment.
-func (s *server) HeadPayment(
-	ctx context.Context, r openapi.HeadPaymentRequestObject,
-) (openapi.HeadPaymentResponseObject, error) {
-	p, err := s.app.GetPayment(ctx, actorOf(ctx), r.OrderID)
-	if err != nil {
-		return nil, err
-	}
-	if unchanged(r.Params.IfNoneMatch, p.Version) {
-		return notModified(p.Version), nil
-	}
-	return headFound(p.Version), nil
-}
-
-func notModified(version int64) openapi.NotModifiedResponse {
-	return openapi.NotModifiedResponse{
-		Headers: openapi.NotModifiedResponseHeaders{ETag: tag(version), CacheControl: cacheControl},
-	}
-}
-
-func headFound(version int64) openapi.HeadFoundResponse {
-	return openapi.HeadFoundResponse{
-		Headers: openapi.HeadFoundResponseHeaders{ETag: tag(version), CacheControl: cacheControl},
-	}
 }

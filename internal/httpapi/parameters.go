@@ -2,49 +2,53 @@ package httpapi
 
 import (
 	"encoding/base64"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/getkin/kin-openapi/openapi3"
-	"github.com/getkin/kin-openapi/openapi3filter"
-	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 
 	"example.com/orders/internal/app"
 	"example.com/orders/internal/domain"
 )
 
-// checkParameters checks the path and the query against the contract. The headers that the contract names have codes
-// of their own and are checked by checkHeaders.
+// checkParameters checks the path and the query against the contract, which must name every parameter of the query, and
+// each at most once. The headers that the contract names have codes of their own and are checked by checkHeaders.
 func checkParameters(_ http.ResponseWriter, r *http.Request) (*http.Request, error) {
-	var violations domain.Violations
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return r, invalidField("query")
 	}
-	input := &openapi3filter.RequestValidationInput{Request: r, PathParams: pathParameters(r), QueryParams: query}
-	for _, p := range operationOf(r.Context()).parameters {
-		if p.Value.In == openapi3.ParameterInHeader {
-			continue
+	var violations domain.Violations
+	declared := operationOf(r.Context()).parameters
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		switch {
+		case declared.GetByInAndName(openapi3.ParameterInQuery, name) == nil:
+			violations.Add(name, "unknown", "is not a parameter of this operation")
+		case len(query[name]) > 1:
+			violations.Add(name, "repeated", "may be given once")
 		}
-		if err := openapi3filter.ValidateParameter(r.Context(), input, p.Value); err != nil {
-			collect(&violations, p.Value.Name, err)
+	}
+	for _, p := range declared {
+		switch name := p.Value.Name; {
+		case p.Value.In == openapi3.ParameterInPath:
+			checkParameter(&violations, p.Value, pathParameter(r, name))
+		case p.Value.In == openapi3.ParameterInQuery && len(query[name]) == 1:
+			checkParameter(&violations, p.Value, query.Get(name))
 		}
 	}
 	return r, violations.Err()
 }
 
-func pathParameters(r *http.Request) map[string]string {
-	parameters := chi.RouteContext(r.Context()).URLParams
-	values := make(map[string]string, len(parameters.Keys))
-	for i, key := range parameters.Keys {
-		value, err := url.PathUnescape(parameters.Values[i])
-		if err != nil {
-			value = parameters.Values[i]
-		}
-		values[key] = value
+func checkParameter(v *domain.Violations, p *openapi3.Parameter, text string) {
+	schema := p.Schema.Value
+	var value any = text
+	if schema.Type.Is(openapi3.TypeInteger) {
+		value = number(text)
 	}
-	return values
+	collect(v, p.Name, schema.VisitJSON(value, openapi3.MultiErrors()))
 }
 
 // A cursor is the id of the last item of a page behind a letter for its list, encoded so that nobody is tempted to make

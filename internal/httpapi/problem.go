@@ -7,12 +7,10 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/go-chi/chi/v5"
 	"go.opentelemetry.io/otel/trace"
 
 	"example.com/orders/internal/app"
@@ -31,19 +29,45 @@ const (
 )
 
 // problems writes every error of the API as application/problem+json (RFC 9457), and nothing else does.
-type problems struct{ log *slog.Logger }
+type problems struct {
+	log   *slog.Logger
+	kinds map[domain.Code]kind
+}
+
+func newProblems(log *slog.Logger) problems {
+	p := problems{log: log, kinds: map[domain.Code]kind{}}
+	for _, k := range kinds() {
+		p.kinds[k.code] = k
+	}
+	return p
+}
 
 func (p problems) write(w http.ResponseWriter, r *http.Request, err error) {
 	refusal := classify(err)
-	kind := kindOf(refusal.Code)
-	recordOf(r.Context()).code = string(refusal.Code)
-	if errors.Is(r.Context().Err(), context.Canceled) {
-		recordOf(r.Context()).code = clientGone // nobody gets this answer, and nothing is wrong with the service
+	kind, ok := p.kinds[refusal.Code]
+	if !ok {
+		kind = p.kinds[codeInternal]
+	}
+	seen := recordOf(r.Context())
+	if seen.failed { // the client does not read, so there is no use in telling it
+		return
+	}
+	seen.code = string(refusal.Code)
+	canceled := errors.Is(r.Context().Err(), context.Canceled)
+	if canceled && refusal.Code != codeRequestTimeout { // net/http cancels the context of a body that is late, too
+		seen.code = clientGone // nobody gets this answer, and nothing is wrong with the service
 	}
 	if kind.status >= http.StatusInternalServerError && r.Context().Err() == nil {
 		p.log.ErrorContext(r.Context(), "request failed", "operation", operationOf(r.Context()).id,
 			"code", refusal.Code, "error", err)
 	}
+	if seen.written { // half of another answer has left: only cutting the connection tells the client
+		panic(http.ErrAbortHandler)
+	}
+	p.send(w, r, refusal, kind)
+}
+
+func (p problems) send(w http.ResponseWriter, r *http.Request, refusal *domain.Error, kind kind) {
 	header := w.Header()
 	header.Set("Content-Type", "application/problem+json")
 	header.Set("Cache-Control", "no-store")
@@ -52,6 +76,9 @@ func (p problems) write(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	if refusal.Code == codeUnauthenticated || refusal.Code == app.CodeForbidden {
 		header.Set("WWW-Authenticate", challenge(r, refusal.Code))
+	}
+	if refusal.Code == codeRequestTimeout {
+		header.Set("Connection", "close") // RFC 9110, section 15.5.9
 	}
 	w.WriteHeader(kind.status)
 	if r.Method == http.MethodHead {
@@ -117,22 +144,6 @@ func (p problems) recoverPanics(next http.Handler) http.Handler {
 	})
 }
 
-// methodNotAllowed answers 405 with the methods that the path has.
-func (p problems) methodNotAllowed(router chi.Router) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		var allowed []string
-		for _, method := range []string{
-			http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
-		} {
-			if router.Match(chi.NewRouteContext(), method, r.URL.Path) {
-				allowed = append(allowed, method)
-			}
-		}
-		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		p.write(w, r, errMethodNotAllowed)
-	}
-}
-
 // classify turns any error into a refusal that may leave the service. An error that nobody has named is internal.
 func classify(err error) *domain.Error {
 	var refusal *domain.Error
@@ -174,12 +185,4 @@ func invalidField(name string) *domain.Error {
 		Code: domain.CodeValidationFailed, Message: "The request is not valid.",
 		Fields: []domain.FieldError{{Field: name, Code: "format", Message: "is not valid"}},
 	}
-}
-
-func kindOf(code domain.Code) kind {
-	all := kinds()
-	if i := slices.IndexFunc(all, func(k kind) bool { return k.code == code }); i >= 0 {
-		return all[i]
-	}
-	return kindOf(codeInternal)
 }

@@ -14,10 +14,14 @@ func TestUnknownRoutesAreProblems(t *testing.T) {
 	b := start(t)
 	for _, path := range []string{
 		"/", "/v1", "/v1/", "/v2/orders", "/v1/orders/", "/V1/orders", "/v1/orders/x/y", "/v1//orders", "//evil.example/x", "/v1/orders/../x",
-		anOrder + "/payment/x", "/v1/products/TEA-001/", "/v1/or%64ers%00", "/v1/%F0%9F%8D%B5", "/metrics", "/livez", "/debug/pprof/",
+		anOrder + "/payment/x", "/v1%2Forders", "/v1/orders%2F", "/openapi.yaml/", "/openapi%2Eyaml", "/v1/products/TEA-001/", "/v1/or%64ers%00", "/v1/%F0%9F%8D%B5", "/metrics", "/livez", "/debug/pprof/",
 	} {
 		b.refused(path, ask{method: "GET", path: path}, http.StatusNotFound, "route_not_found")
 		b.refused(path, ask{method: "GET", path: path, header: map[string][]string{"Authorization": nil}}, http.StatusNotFound, "route_not_found")
+		for _, method := range []string{"POST", "OPTIONS", "TRACE", "BREW", "get"} {
+			b.refused(method+" "+path, ask{method: method, path: path}, http.StatusNotFound, "route_not_found")
+		}
+		require.Equal(t, http.StatusNotFound, b.send(ask{method: "HEAD", path: path}).Status, path)
 	}
 }
 
@@ -26,17 +30,19 @@ func TestUnknownMethodsNameTheKnown(t *testing.T) {
 	t.Parallel()
 	b := start(t)
 	allowed := map[string]string{
-		"/v1/orders":                             "GET, POST",
+		"/v1/orders":                             "GET, HEAD, POST",
 		anOrder:                                  "GET, HEAD",
 		anOrder + "/payment":                     "GET, HEAD",
 		anOrder + "/shipping-address":            "PUT",
 		anOrder + "/cancellation":                "POST",
 		anOrder + "/shipment":                    "POST",
 		anOrder + "/refunds":                     "POST",
-		"/v1/products":                           "GET",
+		"/v1/products":                           "GET, HEAD",
 		"/v1/products/TEA-001":                   "GET, HEAD, PUT",
-		"/v1/products/TEA-001/stock":             "GET",
+		"/v1/products/TEA-001/stock":             "GET, HEAD",
 		"/v1/products/TEA-001/stock-adjustments": "POST",
+		"/v1/products/TEA%2F1":                   "GET, HEAD, PUT", // a slash of the sku, not of the path
+		"/v1/products/%2F/stock":                 "GET, HEAD",
 	}
 	for path, methods := range allowed {
 		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW", "get"} {

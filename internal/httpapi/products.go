@@ -44,27 +44,10 @@ func (s *server) GetProduct(ctx context.Context, r openapi.GetProductRequestObje
 	if err != nil {
 		return nil, err
 	}
-	if unchanged(r.Params.IfNoneMatch, p.Version) {
-		return notModified(p.Version), nil
-	}
 	return openapi.GetProduct200JSONResponse{
 		Body:    product(p),
-		Headers: openapi.GetProduct200ResponseHeaders{ETag: tag(p.Version), CacheControl: cacheControl},
+		Headers: openapi.GetProduct200ResponseHeaders{ETag: productTag(p), CacheControl: cacheControl},
 	}, nil
-}
-
-// HeadProduct implements HEAD of get-product.
-func (s *server) HeadProduct(
-	ctx context.Context, r openapi.HeadProductRequestObject,
-) (openapi.HeadProductResponseObject, error) {
-	p, err := s.app.GetProduct(ctx, actorOf(ctx), r.SKU)
-	if err != nil {
-		return nil, err
-	}
-	if unchanged(r.Params.IfNoneMatch, p.Version) {
-		return notModified(p.Version), nil
-	}
-	return headFound(p.Version), nil
 }
 
 // PutProduct implements put-product.
@@ -73,7 +56,7 @@ func (s *server) PutProduct(ctx context.Context, r openapi.PutProductRequestObje
 		Name: r.Body.Name, Price: moneyOf(r.Body.Price), Active: r.Body.Active,
 	}}
 	var err error
-	input.Create, input.Expected, err = createOrEdit(r.Params.IfMatch, r.Params.IfNoneMatch)
+	input.Create, input.Expected, err = createOrEdit(productResource(actorOf(ctx).Tenant, r.SKU), r.Params)
 	if err != nil {
 		return nil, err
 	}
@@ -84,17 +67,19 @@ func (s *server) PutProduct(ctx context.Context, r openapi.PutProductRequestObje
 	if input.Create {
 		return openapi.PutProduct201JSONResponse{
 			Body:    product(p),
-			Headers: openapi.PutProduct201ResponseHeaders{ETag: tag(p.Version), Location: "/v1/products/" + p.SKU},
+			Headers: openapi.PutProduct201ResponseHeaders{ETag: productTag(p), Location: "/v1/products/" + p.SKU},
 		}, nil
 	}
 	return openapi.PutProduct200JSONResponse{
-		Body: product(p), Headers: openapi.PutProduct200ResponseHeaders{ETag: tag(p.Version)},
+		Body: product(p), Headers: openapi.PutProduct200ResponseHeaders{ETag: productTag(p)},
 	}, nil
 }
 
 // createOrEdit reads which of the two a PUT means: If-None-Match: * creates, If-Match edits, and it must be one.
-func createOrEdit(ifMatch, ifNoneMatch *string) (create bool, versions app.Expected, err error) {
-	switch {
+func createOrEdit(
+	product resource, params openapi.PutProductParams,
+) (create bool, versions app.Expected, err error) {
+	switch ifMatch, ifNoneMatch := params.IfMatch, params.IfNoneMatch; {
 	case ifMatch != nil && ifNoneMatch != nil:
 		return false, nil, errInvalidPrecondition
 	case ifNoneMatch != nil:
@@ -104,7 +89,7 @@ func createOrEdit(ifMatch, ifNoneMatch *string) (create bool, versions app.Expec
 		}
 		return true, nil, nil
 	case ifMatch != nil:
-		versions, err = expected(*ifMatch)
+		versions, err = product.expected(*ifMatch)
 		return false, versions, err
 	default:
 		return false, nil, errPreconditionRequired

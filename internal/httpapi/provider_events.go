@@ -87,5 +87,5 @@ func (s *server) ReceiveProviderEvent(
 	if err := s.app.ReceiveProviderEvent(ctx, event); err != nil {
 		return nil, err
 	}
-	return openapi.ReceiveProviderEvent200JSONResponse{Received: true}, nil
+	return openapi.ReceiveProviderEvent200JSONResponse{Body: openapi.ProviderEventReceipt{Received: true}}, nil
 }

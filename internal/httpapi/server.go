@@ -9,6 +9,7 @@ import (
 	"net/http"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
 
 	"example.com/orders/internal/app"
 	"example.com/orders/internal/httpapi/openapi"
@@ -26,23 +27,31 @@ type server struct{ app *app.Service }
 // New builds the handler of the API. A request passes, in this order:
 //
 //	trace and recover → route → authenticate → scope → headers → path and query → body → generated mapping → use case
+//	→ preconditions of a read
 //
 // so that 401 and 403 come before any look at parameters or body. An event of the provider has neither token nor
 // parameters: its signature over the body is verified instead, and that is all that is looked at.
 func New(
 	service *app.Service, auth Authenticator, events app.EventParser, o Observer, log *slog.Logger,
 ) (http.Handler, error) {
+	return newHandler(&server{service}, auth, events, o, log)
+}
+
+func newHandler(
+	handlers openapi.StrictServerInterface, auth Authenticator, events app.EventParser, o Observer, log *slog.Logger,
+) (http.Handler, error) {
 	operations, err := loadOperations()
 	if err != nil {
 		return nil, fmt.Errorf("read contract: %w", err)
 	}
-	p := problems{log: log}
+	p := newProblems(log)
 	router := chi.NewRouter()
-	router.Use(observe(o, log), p.recoverPanics)
+	router.Use(observe(o, log), p.recoverPanics, middleware.GetHead)
 	router.NotFound(func(w http.ResponseWriter, r *http.Request) { p.write(w, r, errRouteNotFound) })
-	router.MethodNotAllowed(p.methodNotAllowed(router))
+	router.MethodNotAllowed(p.noRoute(router))
+	router.Get(contractPath, serveContract)
 
-	strict := openapi.NewStrictHandlerWithOptions(&server{service}, nil, openapi.StrictHTTPServerOptions{
+	strict := openapi.NewStrictHandlerWithOptions(handlers, nil, openapi.StrictHTTPServerOptions{
 		RequestErrorHandlerFunc:  p.write,
 		ResponseErrorHandlerFunc: p.write,
 	})
@@ -56,6 +65,7 @@ func New(
 			p.middleware(unlessSigned(checkHeaders)),
 			p.middleware(unlessSigned(checkParameters)),
 			p.middleware(unlessSigned(strictBody)),
+			p.evaluatePreconditions,
 		),
 		ErrorHandlerFunc: p.write,
 	})

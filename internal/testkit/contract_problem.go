@@ -47,6 +47,7 @@ func checkProblem(r *http.Request, declared *openapi3.Response, status int, head
 	path := "/" + strings.TrimLeft(r.URL.EscapedPath(), "/")
 	must(p.Instance != "" && strings.HasPrefix(path, p.Instance), "instance is not the request's path")
 	must(p.Detail != "", "no detail")
+	must(header.Get("Cache-Control") == "no-store", "a problem that may be kept")
 	must(len(p.TraceID) == 32 && p.TraceID == header.Get("Request-Id"), "no trace_id, or not that of the answer")
 	must(slices.Contains(codes(declared), p.Code), "code "+p.Code+" is not declared for this answer")
 	must((p.Code == "validation_failed") == (len(p.Errors) > 0), "errors go with validation_failed, and only with it")

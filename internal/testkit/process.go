@@ -36,28 +36,36 @@ type Running struct {
 // unless it has ended before.
 func Process(t testing.TB, command string, env map[string]string) *Running {
 	t.Helper()
-	p := launch(t, command, env)
+	p := Launch(t, command, env)
+	p.AwaitReady()
+	return p
+}
+
+// AwaitReady returns once the process works.
+func (p *Running) AwaitReady() {
+	p.t.Helper()
+	command := filepath.Base(p.cmd.Path)
 	select {
 	case ready := <-p.lines.ready:
 		p.URL, p.Ops = ready.URL, ready.Ops
 	case <-p.done:
-		require.FailNow(t, command+" ended before it worked", p.Output())
+		require.FailNow(p.t, command+" ended before it worked", p.Output())
 	case <-time.After(Wait):
-		require.FailNow(t, command+" does not say that it works", p.Output())
+		require.FailNow(p.t, command+" does not say that it works", p.Output())
 	}
-	return p
 }
 
 // Refused starts "api" or "worker" with an environment that it must refuse: it returns what the process wrote before it
 // ended with an error.
 func Refused(t testing.TB, command string, env map[string]string) string {
 	t.Helper()
-	p := launch(t, command, env)
+	p := Launch(t, command, env)
 	require.Error(t, p.Wait(), p.Output())
 	return p.Output()
 }
 
-func launch(t testing.TB, command string, env map[string]string) *Running {
+// Launch is Process without the wait until it works.
+func Launch(t testing.TB, command string, env map[string]string) *Running {
 	t.Helper()
 	p := &Running{t: t, lines: newLines(), done: make(chan struct{})}
 	p.cmd = exec.Command(Binary(t, command))

@@ -5,20 +5,14 @@ package openapi
 
 import (
 	"bytes"
-	"compress/flate"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"path"
-	"strings"
 	"time"
 
-	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/go-chi/chi/v5"
 	"github.com/oapi-codegen/runtime"
 	openapi_types "github.com/oapi-codegen/runtime/types"
@@ -47,11 +41,10 @@ func (e OrderStatus) Valid() bool {
 
 // Defines values for PaymentStatus.
 const (
-	PaymentStatusCanceled   PaymentStatus = "canceled"
-	PaymentStatusFailed     PaymentStatus = "failed"
-	PaymentStatusPending    PaymentStatus = "pending"
-	PaymentStatusSucceeded  PaymentStatus = "succeeded"
-	PaymentStatusUnresolved PaymentStatus = "unresolved"
+	PaymentStatusCanceled  PaymentStatus = "canceled"
+	PaymentStatusFailed    PaymentStatus = "failed"
+	PaymentStatusPending   PaymentStatus = "pending"
+	PaymentStatusSucceeded PaymentStatus = "succeeded"
 )
 
 // Valid indicates whether the value is a known member of the PaymentStatus enum.
@@ -64,8 +57,6 @@ func (e PaymentStatus) Valid() bool {
 	case PaymentStatusPending:
 		return true
 	case PaymentStatusSucceeded:
-		return true
-	case PaymentStatusUnresolved:
 		return true
 	default:
 		return false
@@ -95,11 +86,13 @@ const (
 	ProblemCodeOrderNotShippable        ProblemCode = "order_not_shippable"
 	ProblemCodeOutcomeUnknown           ProblemCode = "outcome_unknown"
 	ProblemCodePaymentNotSettled        ProblemCode = "payment_not_settled"
+	ProblemCodePreconditionFailed       ProblemCode = "precondition_failed"
 	ProblemCodePreconditionRequired     ProblemCode = "precondition_required"
 	ProblemCodeProductExists            ProblemCode = "product_exists"
 	ProblemCodeProductNotFound          ProblemCode = "product_not_found"
 	ProblemCodeProductUnavailable       ProblemCode = "product_unavailable"
 	ProblemCodeRefundExceedsCharge      ProblemCode = "refund_exceeds_charge"
+	ProblemCodeRequestTimeout           ProblemCode = "request_timeout"
 	ProblemCodeRouteNotFound            ProblemCode = "route_not_found"
 	ProblemCodeTryAgain                 ProblemCode = "try_again"
 	ProblemCodeUnauthenticated          ProblemCode = "unauthenticated"
@@ -153,6 +146,8 @@ func (e ProblemCode) Valid() bool {
 		return true
 	case ProblemCodePaymentNotSettled:
 		return true
+	case ProblemCodePreconditionFailed:
+		return true
 	case ProblemCodePreconditionRequired:
 		return true
 	case ProblemCodeProductExists:
@@ -162,6 +157,8 @@ func (e ProblemCode) Valid() bool {
 	case ProblemCodeProductUnavailable:
 		return true
 	case ProblemCodeRefundExceedsCharge:
+		return true
+	case ProblemCodeRequestTimeout:
 		return true
 	case ProblemCodeRouteNotFound:
 		return true
@@ -223,7 +220,8 @@ func (e RefundStatus) Valid() bool {
 type Address struct {
 	City string `json:"city"`
 
-	// Country An ISO 3166-1 alpha-2 code.
+	// Country An assigned ISO 3166-1 alpha-2 code. Any other code of this form is `validation_failed`: `ZZ`, a reserved code
+	// such as `EU`, and one for private use such as `XK`.
 	Country string `json:"country"`
 	Line1   string `json:"line1"`
 
@@ -235,7 +233,7 @@ type Address struct {
 
 // AdjustStockRequest defines model for AdjustStockRequest.
 type AdjustStockRequest struct {
-	// Delta Units to add, or to take away when negative. Zero is refused with `validation_failed`.
+	// Delta Units to add, or to take away when negative; not zero.
 	Delta int64 `json:"delta"`
 
 	// Reason Why, in your words; empty is the same as absent. Printable text.
@@ -274,7 +272,8 @@ type CancellationReceipt struct {
 // Carrier Example: DHL
 type Carrier = string
 
-// Currency An ISO 4217 code.
+// Currency An ISO 4217 code of a currency that the service charges in. Any other code of this form (`AAA`, or a currency that
+// exists no longer) is `validation_failed`.
 //
 // Example: EUR
 type Currency = string
@@ -284,7 +283,8 @@ type FieldError struct {
 	// Code Which rule was broken, for programs.
 	Code string `json:"code"`
 
-	// Field The path in the body (`lines/0/quantity`), or the name of the parameter or header.
+	// Field The path in the body (`lines/0/quantity`; RFC 6901 without the leading slash), down to the name of an unknown
+	// member, or the name of the parameter. Empty: the whole body.
 	Field string `json:"field"`
 
 	// Message Which rule was broken, for people.
@@ -297,7 +297,9 @@ type FieldError struct {
 type Money struct {
 	Amount int64 `json:"amount"`
 
-	// Currency An ISO 4217 code.
+	// Currency An ISO 4217 code of a currency that the service charges in. Any other code of this form (`AAA`, or a currency that
+	// exists no longer) is `validation_failed`.
+	//
 	//
 	// Example: EUR
 	Currency Currency `json:"currency"`
@@ -443,8 +445,8 @@ type Payment struct {
 	// Refunds Oldest first.
 	Refunds []Refund `json:"refunds"`
 
-	// Status `pending`: no known outcome yet. `succeeded`: charged. `failed`: declined. `unresolved`: the outcome is being found
-	// out. `canceled`: never charged, because the order was cancelled first.
+	// Status `pending`: the payment provider has not decided yet. `succeeded`: charged. `failed`: declined, or refused for too
+	// long. `canceled`: never charged, because the order was cancelled first.
 	Status PaymentStatus `json:"status"`
 
 	// UpdatedAt RFC 3339, in UTC.
@@ -453,13 +455,15 @@ type Payment struct {
 	UpdatedAt Timestamp `json:"updated_at"`
 }
 
-// PaymentStatus `pending`: no known outcome yet. `succeeded`: charged. `failed`: declined. `unresolved`: the outcome is being found
-// out. `canceled`: never charged, because the order was cancelled first.
+// PaymentStatus `pending`: the payment provider has not decided yet. `succeeded`: charged. `failed`: declined, or refused for too
+// long. `canceled`: never charged, because the order was cancelled first.
 type PaymentStatus string
 
 // PlaceOrderRequest What to buy and where it goes. The prices are the catalogue's.
 type PlaceOrderRequest struct {
-	// Currency An ISO 4217 code.
+	// Currency An ISO 4217 code of a currency that the service charges in. Any other code of this form (`AAA`, or a currency that
+	// exists no longer) is `validation_failed`.
+	//
 	//
 	// Example: EUR
 	Currency Currency           `json:"currency"`
@@ -689,6 +693,9 @@ type OrderStatusFilter = OrderStatus
 // ProductStatusFilter defines model for ProductStatusFilter.
 type ProductStatusFilter = ProductStatus
 
+// ReadIfMatch defines model for ReadIfMatch.
+type ReadIfMatch = string
+
 // SKU Capitals, digits and hyphens.
 //
 // Example: TEA-001
@@ -702,9 +709,6 @@ type Forbidden = Problem
 
 // InternalError An error (RFC 9457).
 type InternalError = Problem
-
-// InvalidConditionalRead An error (RFC 9457).
-type InvalidConditionalRead = Problem
 
 // InvalidKeyedRequest An error (RFC 9457).
 type InvalidKeyedRequest = Problem
@@ -724,11 +728,11 @@ type InvalidVersionedRequest = Problem
 // KeyReused An error (RFC 9457).
 type KeyReused = Problem
 
-// MethodNotAllowed An error (RFC 9457).
-type MethodNotAllowed = Problem
-
 // OrderNotFound An error (RFC 9457).
 type OrderNotFound = Problem
+
+// PreconditionFailed An error (RFC 9457).
+type PreconditionFailed = Problem
 
 // PreconditionRequired An error (RFC 9457).
 type PreconditionRequired = Problem
@@ -739,8 +743,8 @@ type ProductNotFound = Problem
 // ReadUnavailable An error (RFC 9457).
 type ReadUnavailable = Problem
 
-// RouteNotFound An error (RFC 9457).
-type RouteNotFound = Problem
+// RequestTimeout An error (RFC 9457).
+type RequestTimeout = Problem
 
 // Unauthenticated An error (RFC 9457).
 type Unauthenticated = Problem
@@ -761,6 +765,13 @@ type ListOrdersParams struct {
 
 	// Status Only orders in this state.
 	Status *OrderStatusFilter `form:"status,omitempty" json:"status,omitempty"`
+
+	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
+	// has no tag (a page, the stock) matches `*` alone.
+	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
+
+	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
+	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
 // PlaceOrderParams defines parameters for PlaceOrder.
@@ -772,12 +783,10 @@ type PlaceOrderParams struct {
 
 // GetOrderParams defines parameters for GetOrder.
 type GetOrderParams struct {
-	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
-	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
-}
+	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
+	// has no tag (a page, the stock) matches `*` alone.
+	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
 
-// HeadOrderParams defines parameters for HeadOrder.
-type HeadOrderParams struct {
 	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
@@ -795,12 +804,10 @@ type CancelOrderParams struct {
 
 // GetPaymentParams defines parameters for GetPayment.
 type GetPaymentParams struct {
-	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
-	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
-}
+	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
+	// has no tag (a page, the stock) matches `*` alone.
+	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
 
-// HeadPaymentParams defines parameters for HeadPayment.
-type HeadPaymentParams struct {
 	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
@@ -836,16 +843,21 @@ type ListProductsParams struct {
 
 	// Status Only products that are for sale (`active`), or only those that are not.
 	Status *ProductStatusFilter `form:"status,omitempty" json:"status,omitempty"`
-}
 
-// GetProductParams defines parameters for GetProduct.
-type GetProductParams struct {
+	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
+	// has no tag (a page, the stock) matches `*` alone.
+	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
+
 	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
-// HeadProductParams defines parameters for HeadProduct.
-type HeadProductParams struct {
+// GetProductParams defines parameters for GetProduct.
+type GetProductParams struct {
+	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
+	// has no tag (a page, the stock) matches `*` alone.
+	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
+
 	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
@@ -857,6 +869,16 @@ type PutProductParams struct {
 
 	// IfNoneMatch To create, `*`, which is the only value that this operation takes. Never together with `If-Match`.
 	IfNoneMatch *CreateIfNoneMatch `json:"If-None-Match,omitempty"`
+}
+
+// GetStockParams defines parameters for GetStock.
+type GetStockParams struct {
+	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
+	// has no tag (a page, the stock) matches `*` alone.
+	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
+
+	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
+	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
 // AdjustStockParams defines parameters for AdjustStock.
@@ -901,18 +923,12 @@ type ServerInterface interface {
 	// GetOrder Read an order
 	// (GET /v1/orders/{order_id})
 	GetOrder(w http.ResponseWriter, r *http.Request, orderID OrderID, params GetOrderParams)
-	// HeadOrder Read an order's tag
-	// (HEAD /v1/orders/{order_id})
-	HeadOrder(w http.ResponseWriter, r *http.Request, orderID OrderID, params HeadOrderParams)
 	// CancelOrder Cancel an order
 	// (POST /v1/orders/{order_id}/cancellation)
 	CancelOrder(w http.ResponseWriter, r *http.Request, orderID OrderID, params CancelOrderParams)
 	// GetPayment Read an order's payment
 	// (GET /v1/orders/{order_id}/payment)
 	GetPayment(w http.ResponseWriter, r *http.Request, orderID OrderID, params GetPaymentParams)
-	// HeadPayment Read a payment's tag
-	// (HEAD /v1/orders/{order_id}/payment)
-	HeadPayment(w http.ResponseWriter, r *http.Request, orderID OrderID, params HeadPaymentParams)
 	// RefundOrder Refund an order
 	// (POST /v1/orders/{order_id}/refunds)
 	RefundOrder(w http.ResponseWriter, r *http.Request, orderID OrderID, params RefundOrderParams)
@@ -928,15 +944,12 @@ type ServerInterface interface {
 	// GetProduct Read a product
 	// (GET /v1/products/{sku})
 	GetProduct(w http.ResponseWriter, r *http.Request, sku SKU, params GetProductParams)
-	// HeadProduct Read a product's tag
-	// (HEAD /v1/products/{sku})
-	HeadProduct(w http.ResponseWriter, r *http.Request, sku SKU, params HeadProductParams)
 	// PutProduct Create or edit a product
 	// (PUT /v1/products/{sku})
 	PutProduct(w http.ResponseWriter, r *http.Request, sku SKU, params PutProductParams)
 	// GetStock Read a product's stock
 	// (GET /v1/products/{sku}/stock)
-	GetStock(w http.ResponseWriter, r *http.Request, sku SKU)
+	GetStock(w http.ResponseWriter, r *http.Request, sku SKU, params GetStockParams)
 	// AdjustStock Adjust a product's stock
 	// (POST /v1/products/{sku}/stock-adjustments)
 	AdjustStock(w http.ResponseWriter, r *http.Request, sku SKU, params AdjustStockParams)
@@ -967,12 +980,6 @@ func (_ Unimplemented) GetOrder(w http.ResponseWriter, r *http.Request, orderID 
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// HeadOrder Read an order's tag
-// (HEAD /v1/orders/{order_id})
-func (_ Unimplemented) HeadOrder(w http.ResponseWriter, r *http.Request, orderID OrderID, params HeadOrderParams) {
-	w.WriteHeader(http.StatusNotImplemented)
-}
-
 // CancelOrder Cancel an order
 // (POST /v1/orders/{order_id}/cancellation)
 func (_ Unimplemented) CancelOrder(w http.ResponseWriter, r *http.Request, orderID OrderID, params CancelOrderParams) {
@@ -982,12 +989,6 @@ func (_ Unimplemented) CancelOrder(w http.ResponseWriter, r *http.Request, order
 // GetPayment Read an order's payment
 // (GET /v1/orders/{order_id}/payment)
 func (_ Unimplemented) GetPayment(w http.ResponseWriter, r *http.Request, orderID OrderID, params GetPaymentParams) {
-	w.WriteHeader(http.StatusNotImplemented)
-}
-
-// HeadPayment Read a payment's tag
-// (HEAD /v1/orders/{order_id}/payment)
-func (_ Unimplemented) HeadPayment(w http.ResponseWriter, r *http.Request, orderID OrderID, params HeadPaymentParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -1021,12 +1022,6 @@ func (_ Unimplemented) GetProduct(w http.ResponseWriter, r *http.Request, sku SK
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// HeadProduct Read a product's tag
-// (HEAD /v1/products/{sku})
-func (_ Unimplemented) HeadProduct(w http.ResponseWriter, r *http.Request, sku SKU, params HeadProductParams) {
-	w.WriteHeader(http.StatusNotImplemented)
-}
-
 // PutProduct Create or edit a product
 // (PUT /v1/products/{sku})
 func (_ Unimplemented) PutProduct(w http.ResponseWriter, r *http.Request, sku SKU, params PutProductParams) {
@@ -1035,7 +1030,7 @@ func (_ Unimplemented) PutProduct(w http.ResponseWriter, r *http.Request, sku SK
 
 // GetStock Read a product's stock
 // (GET /v1/products/{sku}/stock)
-func (_ Unimplemented) GetStock(w http.ResponseWriter, r *http.Request, sku SKU) {
+func (_ Unimplemented) GetStock(w http.ResponseWriter, r *http.Request, sku SKU, params GetStockParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -1106,6 +1101,46 @@ func (siw *ServerInterfaceWrapper) ListOrders(w http.ResponseWriter, r *http.Req
 			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "status", Err: err})
 		}
 		return
+	}
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch ReadIfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Match", Err: err})
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
+	// ------------- Optional header parameter "If-None-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
+		var IfNoneMatch IfNoneMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-None-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-None-Match", Err: err})
+			return
+		}
+
+		params.IfNoneMatch = &IfNoneMatch
+
 	}
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -1184,6 +1219,25 @@ func (siw *ServerInterfaceWrapper) GetOrder(w http.ResponseWriter, r *http.Reque
 
 	headers := r.Header
 
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch ReadIfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Match", Err: err})
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	// ------------- Optional header parameter "If-None-Match" -------------
 	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
 		var IfNoneMatch IfNoneMatch
@@ -1205,56 +1259,6 @@ func (siw *ServerInterfaceWrapper) GetOrder(w http.ResponseWriter, r *http.Reque
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetOrder(w, r, orderID, params)
-	}))
-
-	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
-		handler = siw.HandlerMiddlewares[i](handler)
-	}
-
-	handler.ServeHTTP(w, r)
-}
-
-// HeadOrder operation middleware
-func (siw *ServerInterfaceWrapper) HeadOrder(w http.ResponseWriter, r *http.Request) {
-
-	var err error
-	_ = err
-
-	// ------------- Path parameter "order_id" -------------
-	var orderID OrderID
-
-	err = runtime.BindStyledParameterWithOptions("simple", "order_id", chi.URLParam(r, "order_id"), &orderID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: r.URL.RawPath == ""})
-	if err != nil {
-		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "order_id", Err: err})
-		return
-	}
-
-	// Parameter object where we will unmarshal all parameters from the context
-	var params HeadOrderParams
-
-	headers := r.Header
-
-	// ------------- Optional header parameter "If-None-Match" -------------
-	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
-		var IfNoneMatch IfNoneMatch
-		n := len(valueList)
-		if n != 1 {
-			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-None-Match", Count: n})
-			return
-		}
-
-		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
-		if err != nil {
-			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-None-Match", Err: err})
-			return
-		}
-
-		params.IfNoneMatch = &IfNoneMatch
-
-	}
-
-	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.HeadOrder(w, r, orderID, params)
 	}))
 
 	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
@@ -1361,6 +1365,25 @@ func (siw *ServerInterfaceWrapper) GetPayment(w http.ResponseWriter, r *http.Req
 
 	headers := r.Header
 
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch ReadIfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Match", Err: err})
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	// ------------- Optional header parameter "If-None-Match" -------------
 	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
 		var IfNoneMatch IfNoneMatch
@@ -1382,56 +1405,6 @@ func (siw *ServerInterfaceWrapper) GetPayment(w http.ResponseWriter, r *http.Req
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetPayment(w, r, orderID, params)
-	}))
-
-	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
-		handler = siw.HandlerMiddlewares[i](handler)
-	}
-
-	handler.ServeHTTP(w, r)
-}
-
-// HeadPayment operation middleware
-func (siw *ServerInterfaceWrapper) HeadPayment(w http.ResponseWriter, r *http.Request) {
-
-	var err error
-	_ = err
-
-	// ------------- Path parameter "order_id" -------------
-	var orderID OrderID
-
-	err = runtime.BindStyledParameterWithOptions("simple", "order_id", chi.URLParam(r, "order_id"), &orderID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: r.URL.RawPath == ""})
-	if err != nil {
-		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "order_id", Err: err})
-		return
-	}
-
-	// Parameter object where we will unmarshal all parameters from the context
-	var params HeadPaymentParams
-
-	headers := r.Header
-
-	// ------------- Optional header parameter "If-None-Match" -------------
-	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
-		var IfNoneMatch IfNoneMatch
-		n := len(valueList)
-		if n != 1 {
-			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-None-Match", Count: n})
-			return
-		}
-
-		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
-		if err != nil {
-			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-None-Match", Err: err})
-			return
-		}
-
-		params.IfNoneMatch = &IfNoneMatch
-
-	}
-
-	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.HeadPayment(w, r, orderID, params)
 	}))
 
 	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
@@ -1651,6 +1624,46 @@ func (siw *ServerInterfaceWrapper) ListProducts(w http.ResponseWriter, r *http.R
 		return
 	}
 
+	headers := r.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch ReadIfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Match", Err: err})
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
+	// ------------- Optional header parameter "If-None-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
+		var IfNoneMatch IfNoneMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-None-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-None-Match", Err: err})
+			return
+		}
+
+		params.IfNoneMatch = &IfNoneMatch
+
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListProducts(w, r, params)
 	}))
@@ -1682,6 +1695,25 @@ func (siw *ServerInterfaceWrapper) GetProduct(w http.ResponseWriter, r *http.Req
 
 	headers := r.Header
 
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch ReadIfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Match", Err: err})
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	// ------------- Optional header parameter "If-None-Match" -------------
 	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
 		var IfNoneMatch IfNoneMatch
@@ -1703,56 +1735,6 @@ func (siw *ServerInterfaceWrapper) GetProduct(w http.ResponseWriter, r *http.Req
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetProduct(w, r, sku, params)
-	}))
-
-	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
-		handler = siw.HandlerMiddlewares[i](handler)
-	}
-
-	handler.ServeHTTP(w, r)
-}
-
-// HeadProduct operation middleware
-func (siw *ServerInterfaceWrapper) HeadProduct(w http.ResponseWriter, r *http.Request) {
-
-	var err error
-	_ = err
-
-	// ------------- Path parameter "sku" -------------
-	var sku SKU
-
-	err = runtime.BindStyledParameterWithOptions("simple", "sku", chi.URLParam(r, "sku"), &sku, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
-	if err != nil {
-		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "sku", Err: err})
-		return
-	}
-
-	// Parameter object where we will unmarshal all parameters from the context
-	var params HeadProductParams
-
-	headers := r.Header
-
-	// ------------- Optional header parameter "If-None-Match" -------------
-	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
-		var IfNoneMatch IfNoneMatch
-		n := len(valueList)
-		if n != 1 {
-			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-None-Match", Count: n})
-			return
-		}
-
-		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
-		if err != nil {
-			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-None-Match", Err: err})
-			return
-		}
-
-		params.IfNoneMatch = &IfNoneMatch
-
-	}
-
-	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.HeadProduct(w, r, sku, params)
 	}))
 
 	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
@@ -1846,8 +1828,51 @@ func (siw *ServerInterfaceWrapper) GetStock(w http.ResponseWriter, r *http.Reque
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetStockParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch ReadIfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Match", Err: err})
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
+	// ------------- Optional header parameter "If-None-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
+		var IfNoneMatch IfNoneMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-None-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-None-Match", Err: err})
+			return
+		}
+
+		params.IfNoneMatch = &IfNoneMatch
+
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.GetStock(w, r, sku)
+		siw.Handler.GetStock(w, r, sku, params)
 	}))
 
 	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
@@ -2048,13 +2073,7 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Get(options.BaseURL+"/v1/orders/{order_id}", wrapper.GetOrder)
 	})
 	r.Group(func(r chi.Router) {
-		r.Head(options.BaseURL+"/v1/orders/{order_id}", wrapper.HeadOrder)
-	})
-	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/v1/orders/{order_id}/payment", wrapper.GetPayment)
-	})
-	r.Group(func(r chi.Router) {
-		r.Head(options.BaseURL+"/v1/orders/{order_id}/payment", wrapper.HeadPayment)
 	})
 	r.Group(func(r chi.Router) {
 		r.Put(options.BaseURL+"/v1/orders/{order_id}/shipping-address", wrapper.ChangeShippingAddress)
@@ -2075,9 +2094,6 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Get(options.BaseURL+"/v1/products/{sku}", wrapper.GetProduct)
 	})
 	r.Group(func(r chi.Router) {
-		r.Head(options.BaseURL+"/v1/products/{sku}", wrapper.HeadProduct)
-	})
-	r.Group(func(r chi.Router) {
 		r.Put(options.BaseURL+"/v1/products/{sku}", wrapper.PutProduct)
 	})
 	r.Group(func(r chi.Router) {
@@ -2093,9 +2109,19 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	return r
 }
 
-type BodyTooLargeApplicationProblemPlusJSONResponse Problem
+type BodyTooLargeResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type BodyTooLargeApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers BodyTooLargeResponseHeaders
+}
 
 type ForbiddenResponseHeaders struct {
+	CacheControl    string
+	RequestID       string
 	WWWAuthenticate string
 }
 type ForbiddenApplicationProblemPlusJSONResponse struct {
@@ -2104,88 +2130,129 @@ type ForbiddenApplicationProblemPlusJSONResponse struct {
 	Headers ForbiddenResponseHeaders
 }
 
-type HeadForbiddenResponseHeaders struct {
-	WWWAuthenticate string
-}
-type HeadForbiddenResponse struct {
-	Headers HeadForbiddenResponseHeaders
-}
-
-type HeadFoundResponseHeaders struct {
+type InternalErrorResponseHeaders struct {
 	CacheControl string
-	ETag         string
+	RequestID    string
 }
-type HeadFoundResponse struct {
-	Headers HeadFoundResponseHeaders
-}
-
-type HeadInternalErrorResponse struct {
-}
-
-type HeadInvalidResponse struct {
-}
-
-type HeadOrderNotFoundResponse struct {
-}
-
-type HeadProductNotFoundResponse struct {
-}
-
-type HeadUnauthenticatedResponseHeaders struct {
-	WWWAuthenticate string
-}
-type HeadUnauthenticatedResponse struct {
-	Headers HeadUnauthenticatedResponseHeaders
-}
-
-type HeadUnavailableResponseHeaders struct {
-	RetryAfter int32
-}
-type HeadUnavailableResponse struct {
-	Headers HeadUnavailableResponseHeaders
-}
-
-type InternalErrorApplicationProblemPlusJSONResponse Problem
-
-type InvalidConditionalReadApplicationProblemPlusJSONResponse Problem
-
-type InvalidKeyedRequestApplicationProblemPlusJSONResponse Problem
-
-type InvalidKeyedVersionedRequestApplicationProblemPlusJSONResponse Problem
-
-type InvalidPageRequestApplicationProblemPlusJSONResponse Problem
-
-type InvalidReadApplicationProblemPlusJSONResponse Problem
-
-type InvalidVersionedRequestApplicationProblemPlusJSONResponse Problem
-
-type KeyReusedApplicationProblemPlusJSONResponse Problem
-
-type MethodNotAllowedResponseHeaders struct {
-	Allow string
-}
-type MethodNotAllowedApplicationProblemPlusJSONResponse struct {
+type InternalErrorApplicationProblemPlusJSONResponse struct {
 	Body Problem
 
-	Headers MethodNotAllowedResponseHeaders
+	Headers InternalErrorResponseHeaders
+}
+
+type InvalidKeyedRequestResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type InvalidKeyedRequestApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers InvalidKeyedRequestResponseHeaders
+}
+
+type InvalidKeyedVersionedRequestResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type InvalidKeyedVersionedRequestApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers InvalidKeyedVersionedRequestResponseHeaders
+}
+
+type InvalidPageRequestResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type InvalidPageRequestApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers InvalidPageRequestResponseHeaders
+}
+
+type InvalidReadResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type InvalidReadApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers InvalidReadResponseHeaders
+}
+
+type InvalidVersionedRequestResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type InvalidVersionedRequestApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers InvalidVersionedRequestResponseHeaders
+}
+
+type KeyReusedResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type KeyReusedApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers KeyReusedResponseHeaders
 }
 
 type NotModifiedResponseHeaders struct {
 	CacheControl string
 	ETag         string
+	RequestID    string
 }
 type NotModifiedResponse struct {
 	Headers NotModifiedResponseHeaders
 }
 
-type OrderNotFoundApplicationProblemPlusJSONResponse Problem
+type OrderNotFoundResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type OrderNotFoundApplicationProblemPlusJSONResponse struct {
+	Body Problem
 
-type PreconditionRequiredApplicationProblemPlusJSONResponse Problem
+	Headers OrderNotFoundResponseHeaders
+}
 
-type ProductNotFoundApplicationProblemPlusJSONResponse Problem
+type PreconditionFailedResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type PreconditionFailedApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers PreconditionFailedResponseHeaders
+}
+
+type PreconditionRequiredResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type PreconditionRequiredApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers PreconditionRequiredResponseHeaders
+}
+
+type ProductNotFoundResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type ProductNotFoundApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers ProductNotFoundResponseHeaders
+}
 
 type ReadUnavailableResponseHeaders struct {
-	RetryAfter int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   int32
 }
 type ReadUnavailableApplicationProblemPlusJSONResponse struct {
 	Body Problem
@@ -2193,9 +2260,19 @@ type ReadUnavailableApplicationProblemPlusJSONResponse struct {
 	Headers ReadUnavailableResponseHeaders
 }
 
-type RouteNotFoundApplicationProblemPlusJSONResponse Problem
+type RequestTimeoutResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type RequestTimeoutApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers RequestTimeoutResponseHeaders
+}
 
 type UnauthenticatedResponseHeaders struct {
+	CacheControl    string
+	RequestID       string
 	WWWAuthenticate string
 }
 type UnauthenticatedApplicationProblemPlusJSONResponse struct {
@@ -2204,10 +2281,28 @@ type UnauthenticatedApplicationProblemPlusJSONResponse struct {
 	Headers UnauthenticatedResponseHeaders
 }
 
-type UnsupportedMediaTypeApplicationProblemPlusJSONResponse Problem
+type UnsupportedMediaTypeResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type UnsupportedMediaTypeApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers UnsupportedMediaTypeResponseHeaders
+}
+
+type UntaggedNotModifiedResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+type UntaggedNotModifiedResponse struct {
+	Headers UntaggedNotModifiedResponseHeaders
+}
 
 type WriteUnavailableResponseHeaders struct {
-	RetryAfter int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   int32
 }
 type WriteUnavailableApplicationProblemPlusJSONResponse struct {
 	Body Problem
@@ -2225,6 +2320,7 @@ type ListOrdersResponseObject interface {
 
 type ListOrders200ResponseHeaders struct {
 	CacheControl string
+	RequestID    string
 }
 
 type ListOrders200JSONResponse struct {
@@ -2240,9 +2336,19 @@ func (response ListOrders200JSONResponse) VisitListOrdersResponse(w http.Respons
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
+}
+
+type ListOrders304Response = UntaggedNotModifiedResponse
+
+func (response ListOrders304Response) VisitListOrdersResponse(w http.ResponseWriter) error {
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(304)
+	return nil
 }
 
 type ListOrders400ApplicationProblemPlusJSONResponse struct {
@@ -2252,10 +2358,12 @@ type ListOrders400ApplicationProblemPlusJSONResponse struct {
 func (response ListOrders400ApplicationProblemPlusJSONResponse) VisitListOrdersResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2272,6 +2380,8 @@ func (response ListOrders401ApplicationProblemPlusJSONResponse) VisitListOrdersR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -2289,8 +2399,28 @@ func (response ListOrders403ApplicationProblemPlusJSONResponse) VisitListOrdersR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListOrders412ApplicationProblemPlusJSONResponse struct {
+	PreconditionFailedApplicationProblemPlusJSONResponse
+}
+
+func (response ListOrders412ApplicationProblemPlusJSONResponse) VisitListOrdersResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(412)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -2302,10 +2432,12 @@ type ListOrders500ApplicationProblemPlusJSONResponse struct {
 func (response ListOrders500ApplicationProblemPlusJSONResponse) VisitListOrdersResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2322,6 +2454,8 @@ func (response ListOrders503ApplicationProblemPlusJSONResponse) VisitListOrdersR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
@@ -2341,6 +2475,7 @@ type PlaceOrder201ResponseHeaders struct {
 	ETag               string
 	IdempotentReplayed *string
 	Location           string
+	RequestID          string
 }
 
 type PlaceOrder201JSONResponse struct {
@@ -2360,6 +2495,7 @@ func (response PlaceOrder201JSONResponse) VisitPlaceOrderResponse(w http.Respons
 		w.Header().Set("Idempotent-Replayed", fmt.Sprint(*response.Headers.IdempotentReplayed))
 	}
 	w.Header().Set("Location", fmt.Sprint(response.Headers.Location))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(201)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2372,10 +2508,12 @@ type PlaceOrder400ApplicationProblemPlusJSONResponse struct {
 func (response PlaceOrder400ApplicationProblemPlusJSONResponse) VisitPlaceOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2392,6 +2530,8 @@ func (response PlaceOrder401ApplicationProblemPlusJSONResponse) VisitPlaceOrderR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -2409,14 +2549,36 @@ func (response PlaceOrder403ApplicationProblemPlusJSONResponse) VisitPlaceOrderR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
 	return err
 }
 
+type PlaceOrder408ApplicationProblemPlusJSONResponse struct {
+	RequestTimeoutApplicationProblemPlusJSONResponse
+}
+
+func (response PlaceOrder408ApplicationProblemPlusJSONResponse) VisitPlaceOrderResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type PlaceOrder409ResponseHeaders struct {
-	RetryAfter *int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   *int32
 }
 
 type PlaceOrder409ApplicationProblemPlusJSONResponse struct {
@@ -2431,6 +2593,8 @@ func (response PlaceOrder409ApplicationProblemPlusJSONResponse) VisitPlaceOrderR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	if response.Headers.RetryAfter != nil {
 		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
 	}
@@ -2446,10 +2610,12 @@ type PlaceOrder413ApplicationProblemPlusJSONResponse struct {
 func (response PlaceOrder413ApplicationProblemPlusJSONResponse) VisitPlaceOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(413)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2462,10 +2628,12 @@ type PlaceOrder415ApplicationProblemPlusJSONResponse struct {
 func (response PlaceOrder415ApplicationProblemPlusJSONResponse) VisitPlaceOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(415)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2478,10 +2646,12 @@ type PlaceOrder422ApplicationProblemPlusJSONResponse struct {
 func (response PlaceOrder422ApplicationProblemPlusJSONResponse) VisitPlaceOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(422)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2494,10 +2664,12 @@ type PlaceOrder500ApplicationProblemPlusJSONResponse struct {
 func (response PlaceOrder500ApplicationProblemPlusJSONResponse) VisitPlaceOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2514,6 +2686,8 @@ func (response PlaceOrder503ApplicationProblemPlusJSONResponse) VisitPlaceOrderR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
@@ -2532,6 +2706,7 @@ type GetOrderResponseObject interface {
 type GetOrder200ResponseHeaders struct {
 	CacheControl string
 	ETag         string
+	RequestID    string
 }
 
 type GetOrder200JSONResponse struct {
@@ -2548,6 +2723,7 @@ func (response GetOrder200JSONResponse) VisitGetOrderResponse(w http.ResponseWri
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2558,21 +2734,24 @@ type GetOrder304Response = NotModifiedResponse
 func (response GetOrder304Response) VisitGetOrderResponse(w http.ResponseWriter) error {
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(304)
 	return nil
 }
 
 type GetOrder400ApplicationProblemPlusJSONResponse struct {
-	InvalidConditionalReadApplicationProblemPlusJSONResponse
+	InvalidReadApplicationProblemPlusJSONResponse
 }
 
 func (response GetOrder400ApplicationProblemPlusJSONResponse) VisitGetOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2589,6 +2768,8 @@ func (response GetOrder401ApplicationProblemPlusJSONResponse) VisitGetOrderRespo
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -2606,6 +2787,8 @@ func (response GetOrder403ApplicationProblemPlusJSONResponse) VisitGetOrderRespo
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
@@ -2619,11 +2802,31 @@ type GetOrder404ApplicationProblemPlusJSONResponse struct {
 func (response GetOrder404ApplicationProblemPlusJSONResponse) VisitGetOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetOrder412ApplicationProblemPlusJSONResponse struct {
+	PreconditionFailedApplicationProblemPlusJSONResponse
+}
+
+func (response GetOrder412ApplicationProblemPlusJSONResponse) VisitGetOrderResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(412)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -2635,10 +2838,12 @@ type GetOrder500ApplicationProblemPlusJSONResponse struct {
 func (response GetOrder500ApplicationProblemPlusJSONResponse) VisitGetOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2655,82 +2860,12 @@ func (response GetOrder503ApplicationProblemPlusJSONResponse) VisitGetOrderRespo
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
 	return err
-}
-
-type HeadOrderRequestObject struct {
-	OrderID OrderID `json:"order_id"`
-	Params  HeadOrderParams
-}
-
-type HeadOrderResponseObject interface {
-	VisitHeadOrderResponse(w http.ResponseWriter) error
-}
-
-type HeadOrder200Response = HeadFoundResponse
-
-func (response HeadOrder200Response) VisitHeadOrderResponse(w http.ResponseWriter) error {
-	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
-	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
-	w.WriteHeader(200)
-	return nil
-}
-
-type HeadOrder304Response = NotModifiedResponse
-
-func (response HeadOrder304Response) VisitHeadOrderResponse(w http.ResponseWriter) error {
-	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
-	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
-	w.WriteHeader(304)
-	return nil
-}
-
-type HeadOrder400Response = HeadInvalidResponse
-
-func (response HeadOrder400Response) VisitHeadOrderResponse(w http.ResponseWriter) error {
-	w.WriteHeader(400)
-	return nil
-}
-
-type HeadOrder401Response = HeadUnauthenticatedResponse
-
-func (response HeadOrder401Response) VisitHeadOrderResponse(w http.ResponseWriter) error {
-	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
-	w.WriteHeader(401)
-	return nil
-}
-
-type HeadOrder403Response = HeadForbiddenResponse
-
-func (response HeadOrder403Response) VisitHeadOrderResponse(w http.ResponseWriter) error {
-	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
-	w.WriteHeader(403)
-	return nil
-}
-
-type HeadOrder404Response = HeadOrderNotFoundResponse
-
-func (response HeadOrder404Response) VisitHeadOrderResponse(w http.ResponseWriter) error {
-	w.WriteHeader(404)
-	return nil
-}
-
-type HeadOrder500Response = HeadInternalErrorResponse
-
-func (response HeadOrder500Response) VisitHeadOrderResponse(w http.ResponseWriter) error {
-	w.WriteHeader(500)
-	return nil
-}
-
-type HeadOrder503Response = HeadUnavailableResponse
-
-func (response HeadOrder503Response) VisitHeadOrderResponse(w http.ResponseWriter) error {
-	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
-	w.WriteHeader(503)
-	return nil
 }
 
 type CancelOrderRequestObject struct {
@@ -2746,6 +2881,7 @@ type CancelOrderResponseObject interface {
 type CancelOrder200ResponseHeaders struct {
 	ETag               string
 	IdempotentReplayed *string
+	RequestID          string
 }
 
 type CancelOrder200JSONResponse struct {
@@ -2764,6 +2900,7 @@ func (response CancelOrder200JSONResponse) VisitCancelOrderResponse(w http.Respo
 	if response.Headers.IdempotentReplayed != nil {
 		w.Header().Set("Idempotent-Replayed", fmt.Sprint(*response.Headers.IdempotentReplayed))
 	}
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2776,10 +2913,12 @@ type CancelOrder400ApplicationProblemPlusJSONResponse struct {
 func (response CancelOrder400ApplicationProblemPlusJSONResponse) VisitCancelOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2796,6 +2935,8 @@ func (response CancelOrder401ApplicationProblemPlusJSONResponse) VisitCancelOrde
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -2813,6 +2954,8 @@ func (response CancelOrder403ApplicationProblemPlusJSONResponse) VisitCancelOrde
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
@@ -2826,17 +2969,39 @@ type CancelOrder404ApplicationProblemPlusJSONResponse struct {
 func (response CancelOrder404ApplicationProblemPlusJSONResponse) VisitCancelOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(404)
 	_, err := buf.WriteTo(w)
 	return err
 }
 
+type CancelOrder408ApplicationProblemPlusJSONResponse struct {
+	RequestTimeoutApplicationProblemPlusJSONResponse
+}
+
+func (response CancelOrder408ApplicationProblemPlusJSONResponse) VisitCancelOrderResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type CancelOrder409ResponseHeaders struct {
-	RetryAfter *int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   *int32
 }
 
 type CancelOrder409ApplicationProblemPlusJSONResponse struct {
@@ -2851,6 +3016,8 @@ func (response CancelOrder409ApplicationProblemPlusJSONResponse) VisitCancelOrde
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	if response.Headers.RetryAfter != nil {
 		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
 	}
@@ -2866,10 +3033,12 @@ type CancelOrder413ApplicationProblemPlusJSONResponse struct {
 func (response CancelOrder413ApplicationProblemPlusJSONResponse) VisitCancelOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(413)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2882,10 +3051,12 @@ type CancelOrder415ApplicationProblemPlusJSONResponse struct {
 func (response CancelOrder415ApplicationProblemPlusJSONResponse) VisitCancelOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(415)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2898,10 +3069,12 @@ type CancelOrder422ApplicationProblemPlusJSONResponse struct {
 func (response CancelOrder422ApplicationProblemPlusJSONResponse) VisitCancelOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(422)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2914,10 +3087,12 @@ type CancelOrder428ApplicationProblemPlusJSONResponse struct {
 func (response CancelOrder428ApplicationProblemPlusJSONResponse) VisitCancelOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(428)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2930,10 +3105,12 @@ type CancelOrder500ApplicationProblemPlusJSONResponse struct {
 func (response CancelOrder500ApplicationProblemPlusJSONResponse) VisitCancelOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2950,6 +3127,8 @@ func (response CancelOrder503ApplicationProblemPlusJSONResponse) VisitCancelOrde
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
@@ -2968,6 +3147,7 @@ type GetPaymentResponseObject interface {
 type GetPayment200ResponseHeaders struct {
 	CacheControl string
 	ETag         string
+	RequestID    string
 }
 
 type GetPayment200JSONResponse struct {
@@ -2984,6 +3164,7 @@ func (response GetPayment200JSONResponse) VisitGetPaymentResponse(w http.Respons
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2994,21 +3175,24 @@ type GetPayment304Response = NotModifiedResponse
 func (response GetPayment304Response) VisitGetPaymentResponse(w http.ResponseWriter) error {
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(304)
 	return nil
 }
 
 type GetPayment400ApplicationProblemPlusJSONResponse struct {
-	InvalidConditionalReadApplicationProblemPlusJSONResponse
+	InvalidReadApplicationProblemPlusJSONResponse
 }
 
 func (response GetPayment400ApplicationProblemPlusJSONResponse) VisitGetPaymentResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3025,6 +3209,8 @@ func (response GetPayment401ApplicationProblemPlusJSONResponse) VisitGetPaymentR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -3042,6 +3228,8 @@ func (response GetPayment403ApplicationProblemPlusJSONResponse) VisitGetPaymentR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
@@ -3055,11 +3243,31 @@ type GetPayment404ApplicationProblemPlusJSONResponse struct {
 func (response GetPayment404ApplicationProblemPlusJSONResponse) VisitGetPaymentResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetPayment412ApplicationProblemPlusJSONResponse struct {
+	PreconditionFailedApplicationProblemPlusJSONResponse
+}
+
+func (response GetPayment412ApplicationProblemPlusJSONResponse) VisitGetPaymentResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(412)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -3071,10 +3279,12 @@ type GetPayment500ApplicationProblemPlusJSONResponse struct {
 func (response GetPayment500ApplicationProblemPlusJSONResponse) VisitGetPaymentResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3091,82 +3301,12 @@ func (response GetPayment503ApplicationProblemPlusJSONResponse) VisitGetPaymentR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
 	return err
-}
-
-type HeadPaymentRequestObject struct {
-	OrderID OrderID `json:"order_id"`
-	Params  HeadPaymentParams
-}
-
-type HeadPaymentResponseObject interface {
-	VisitHeadPaymentResponse(w http.ResponseWriter) error
-}
-
-type HeadPayment200Response = HeadFoundResponse
-
-func (response HeadPayment200Response) VisitHeadPaymentResponse(w http.ResponseWriter) error {
-	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
-	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
-	w.WriteHeader(200)
-	return nil
-}
-
-type HeadPayment304Response = NotModifiedResponse
-
-func (response HeadPayment304Response) VisitHeadPaymentResponse(w http.ResponseWriter) error {
-	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
-	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
-	w.WriteHeader(304)
-	return nil
-}
-
-type HeadPayment400Response = HeadInvalidResponse
-
-func (response HeadPayment400Response) VisitHeadPaymentResponse(w http.ResponseWriter) error {
-	w.WriteHeader(400)
-	return nil
-}
-
-type HeadPayment401Response = HeadUnauthenticatedResponse
-
-func (response HeadPayment401Response) VisitHeadPaymentResponse(w http.ResponseWriter) error {
-	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
-	w.WriteHeader(401)
-	return nil
-}
-
-type HeadPayment403Response = HeadForbiddenResponse
-
-func (response HeadPayment403Response) VisitHeadPaymentResponse(w http.ResponseWriter) error {
-	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
-	w.WriteHeader(403)
-	return nil
-}
-
-type HeadPayment404Response = HeadOrderNotFoundResponse
-
-func (response HeadPayment404Response) VisitHeadPaymentResponse(w http.ResponseWriter) error {
-	w.WriteHeader(404)
-	return nil
-}
-
-type HeadPayment500Response = HeadInternalErrorResponse
-
-func (response HeadPayment500Response) VisitHeadPaymentResponse(w http.ResponseWriter) error {
-	w.WriteHeader(500)
-	return nil
-}
-
-type HeadPayment503Response = HeadUnavailableResponse
-
-func (response HeadPayment503Response) VisitHeadPaymentResponse(w http.ResponseWriter) error {
-	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
-	w.WriteHeader(503)
-	return nil
 }
 
 type RefundOrderRequestObject struct {
@@ -3182,6 +3322,7 @@ type RefundOrderResponseObject interface {
 type RefundOrder202ResponseHeaders struct {
 	IdempotentReplayed *string
 	Location           string
+	RequestID          string
 }
 
 type RefundOrder202JSONResponse struct {
@@ -3200,6 +3341,7 @@ func (response RefundOrder202JSONResponse) VisitRefundOrderResponse(w http.Respo
 		w.Header().Set("Idempotent-Replayed", fmt.Sprint(*response.Headers.IdempotentReplayed))
 	}
 	w.Header().Set("Location", fmt.Sprint(response.Headers.Location))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(202)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3212,10 +3354,12 @@ type RefundOrder400ApplicationProblemPlusJSONResponse struct {
 func (response RefundOrder400ApplicationProblemPlusJSONResponse) VisitRefundOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3232,6 +3376,8 @@ func (response RefundOrder401ApplicationProblemPlusJSONResponse) VisitRefundOrde
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -3249,6 +3395,8 @@ func (response RefundOrder403ApplicationProblemPlusJSONResponse) VisitRefundOrde
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
@@ -3262,17 +3410,39 @@ type RefundOrder404ApplicationProblemPlusJSONResponse struct {
 func (response RefundOrder404ApplicationProblemPlusJSONResponse) VisitRefundOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(404)
 	_, err := buf.WriteTo(w)
 	return err
 }
 
+type RefundOrder408ApplicationProblemPlusJSONResponse struct {
+	RequestTimeoutApplicationProblemPlusJSONResponse
+}
+
+func (response RefundOrder408ApplicationProblemPlusJSONResponse) VisitRefundOrderResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type RefundOrder409ResponseHeaders struct {
-	RetryAfter *int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   *int32
 }
 
 type RefundOrder409ApplicationProblemPlusJSONResponse struct {
@@ -3287,6 +3457,8 @@ func (response RefundOrder409ApplicationProblemPlusJSONResponse) VisitRefundOrde
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	if response.Headers.RetryAfter != nil {
 		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
 	}
@@ -3302,10 +3474,12 @@ type RefundOrder413ApplicationProblemPlusJSONResponse struct {
 func (response RefundOrder413ApplicationProblemPlusJSONResponse) VisitRefundOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(413)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3318,10 +3492,12 @@ type RefundOrder415ApplicationProblemPlusJSONResponse struct {
 func (response RefundOrder415ApplicationProblemPlusJSONResponse) VisitRefundOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(415)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3334,10 +3510,12 @@ type RefundOrder422ApplicationProblemPlusJSONResponse struct {
 func (response RefundOrder422ApplicationProblemPlusJSONResponse) VisitRefundOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(422)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3350,10 +3528,12 @@ type RefundOrder500ApplicationProblemPlusJSONResponse struct {
 func (response RefundOrder500ApplicationProblemPlusJSONResponse) VisitRefundOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3370,6 +3550,8 @@ func (response RefundOrder503ApplicationProblemPlusJSONResponse) VisitRefundOrde
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
@@ -3387,7 +3569,8 @@ type ShipOrderResponseObject interface {
 }
 
 type ShipOrder200ResponseHeaders struct {
-	ETag string
+	ETag      string
+	RequestID string
 }
 
 type ShipOrder200JSONResponse struct {
@@ -3403,6 +3586,7 @@ func (response ShipOrder200JSONResponse) VisitShipOrderResponse(w http.ResponseW
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3415,10 +3599,12 @@ type ShipOrder400ApplicationProblemPlusJSONResponse struct {
 func (response ShipOrder400ApplicationProblemPlusJSONResponse) VisitShipOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3435,6 +3621,8 @@ func (response ShipOrder401ApplicationProblemPlusJSONResponse) VisitShipOrderRes
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -3452,6 +3640,8 @@ func (response ShipOrder403ApplicationProblemPlusJSONResponse) VisitShipOrderRes
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
@@ -3465,24 +3655,54 @@ type ShipOrder404ApplicationProblemPlusJSONResponse struct {
 func (response ShipOrder404ApplicationProblemPlusJSONResponse) VisitShipOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(404)
 	_, err := buf.WriteTo(w)
 	return err
 }
 
-type ShipOrder409ApplicationProblemPlusJSONResponse Problem
+type ShipOrder408ApplicationProblemPlusJSONResponse struct {
+	RequestTimeoutApplicationProblemPlusJSONResponse
+}
+
+func (response ShipOrder408ApplicationProblemPlusJSONResponse) VisitShipOrderResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ShipOrder409ResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+
+type ShipOrder409ApplicationProblemPlusJSONResponse struct {
+	Body    Problem
+	Headers ShipOrder409ResponseHeaders
+}
 
 func (response ShipOrder409ApplicationProblemPlusJSONResponse) VisitShipOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(409)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3495,10 +3715,12 @@ type ShipOrder413ApplicationProblemPlusJSONResponse struct {
 func (response ShipOrder413ApplicationProblemPlusJSONResponse) VisitShipOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(413)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3511,10 +3733,12 @@ type ShipOrder415ApplicationProblemPlusJSONResponse struct {
 func (response ShipOrder415ApplicationProblemPlusJSONResponse) VisitShipOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(415)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3527,10 +3751,12 @@ type ShipOrder428ApplicationProblemPlusJSONResponse struct {
 func (response ShipOrder428ApplicationProblemPlusJSONResponse) VisitShipOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(428)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3543,10 +3769,12 @@ type ShipOrder500ApplicationProblemPlusJSONResponse struct {
 func (response ShipOrder500ApplicationProblemPlusJSONResponse) VisitShipOrderResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3563,6 +3791,8 @@ func (response ShipOrder503ApplicationProblemPlusJSONResponse) VisitShipOrderRes
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
@@ -3580,7 +3810,8 @@ type ChangeShippingAddressResponseObject interface {
 }
 
 type ChangeShippingAddress200ResponseHeaders struct {
-	ETag string
+	ETag      string
+	RequestID string
 }
 
 type ChangeShippingAddress200JSONResponse struct {
@@ -3596,6 +3827,7 @@ func (response ChangeShippingAddress200JSONResponse) VisitChangeShippingAddressR
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3608,10 +3840,12 @@ type ChangeShippingAddress400ApplicationProblemPlusJSONResponse struct {
 func (response ChangeShippingAddress400ApplicationProblemPlusJSONResponse) VisitChangeShippingAddressResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3628,6 +3862,8 @@ func (response ChangeShippingAddress401ApplicationProblemPlusJSONResponse) Visit
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -3645,6 +3881,8 @@ func (response ChangeShippingAddress403ApplicationProblemPlusJSONResponse) Visit
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
@@ -3658,24 +3896,54 @@ type ChangeShippingAddress404ApplicationProblemPlusJSONResponse struct {
 func (response ChangeShippingAddress404ApplicationProblemPlusJSONResponse) VisitChangeShippingAddressResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(404)
 	_, err := buf.WriteTo(w)
 	return err
 }
 
-type ChangeShippingAddress409ApplicationProblemPlusJSONResponse Problem
+type ChangeShippingAddress408ApplicationProblemPlusJSONResponse struct {
+	RequestTimeoutApplicationProblemPlusJSONResponse
+}
+
+func (response ChangeShippingAddress408ApplicationProblemPlusJSONResponse) VisitChangeShippingAddressResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ChangeShippingAddress409ResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+
+type ChangeShippingAddress409ApplicationProblemPlusJSONResponse struct {
+	Body    Problem
+	Headers ChangeShippingAddress409ResponseHeaders
+}
 
 func (response ChangeShippingAddress409ApplicationProblemPlusJSONResponse) VisitChangeShippingAddressResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(409)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3688,10 +3956,12 @@ type ChangeShippingAddress413ApplicationProblemPlusJSONResponse struct {
 func (response ChangeShippingAddress413ApplicationProblemPlusJSONResponse) VisitChangeShippingAddressResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(413)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3704,10 +3974,12 @@ type ChangeShippingAddress415ApplicationProblemPlusJSONResponse struct {
 func (response ChangeShippingAddress415ApplicationProblemPlusJSONResponse) VisitChangeShippingAddressResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(415)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3720,10 +3992,12 @@ type ChangeShippingAddress428ApplicationProblemPlusJSONResponse struct {
 func (response ChangeShippingAddress428ApplicationProblemPlusJSONResponse) VisitChangeShippingAddressResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(428)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3736,10 +4010,12 @@ type ChangeShippingAddress500ApplicationProblemPlusJSONResponse struct {
 func (response ChangeShippingAddress500ApplicationProblemPlusJSONResponse) VisitChangeShippingAddressResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3756,6 +4032,8 @@ func (response ChangeShippingAddress503ApplicationProblemPlusJSONResponse) Visit
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
@@ -3772,6 +4050,7 @@ type ListProductsResponseObject interface {
 
 type ListProducts200ResponseHeaders struct {
 	CacheControl string
+	RequestID    string
 }
 
 type ListProducts200JSONResponse struct {
@@ -3787,9 +4066,19 @@ func (response ListProducts200JSONResponse) VisitListProductsResponse(w http.Res
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
+}
+
+type ListProducts304Response = UntaggedNotModifiedResponse
+
+func (response ListProducts304Response) VisitListProductsResponse(w http.ResponseWriter) error {
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(304)
+	return nil
 }
 
 type ListProducts400ApplicationProblemPlusJSONResponse struct {
@@ -3799,10 +4088,12 @@ type ListProducts400ApplicationProblemPlusJSONResponse struct {
 func (response ListProducts400ApplicationProblemPlusJSONResponse) VisitListProductsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3819,6 +4110,8 @@ func (response ListProducts401ApplicationProblemPlusJSONResponse) VisitListProdu
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -3836,8 +4129,28 @@ func (response ListProducts403ApplicationProblemPlusJSONResponse) VisitListProdu
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListProducts412ApplicationProblemPlusJSONResponse struct {
+	PreconditionFailedApplicationProblemPlusJSONResponse
+}
+
+func (response ListProducts412ApplicationProblemPlusJSONResponse) VisitListProductsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(412)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -3849,10 +4162,12 @@ type ListProducts500ApplicationProblemPlusJSONResponse struct {
 func (response ListProducts500ApplicationProblemPlusJSONResponse) VisitListProductsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3869,6 +4184,8 @@ func (response ListProducts503ApplicationProblemPlusJSONResponse) VisitListProdu
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
@@ -3887,6 +4204,7 @@ type GetProductResponseObject interface {
 type GetProduct200ResponseHeaders struct {
 	CacheControl string
 	ETag         string
+	RequestID    string
 }
 
 type GetProduct200JSONResponse struct {
@@ -3903,6 +4221,7 @@ func (response GetProduct200JSONResponse) VisitGetProductResponse(w http.Respons
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3913,21 +4232,24 @@ type GetProduct304Response = NotModifiedResponse
 func (response GetProduct304Response) VisitGetProductResponse(w http.ResponseWriter) error {
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(304)
 	return nil
 }
 
 type GetProduct400ApplicationProblemPlusJSONResponse struct {
-	InvalidConditionalReadApplicationProblemPlusJSONResponse
+	InvalidReadApplicationProblemPlusJSONResponse
 }
 
 func (response GetProduct400ApplicationProblemPlusJSONResponse) VisitGetProductResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3944,6 +4266,8 @@ func (response GetProduct401ApplicationProblemPlusJSONResponse) VisitGetProductR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -3961,6 +4285,8 @@ func (response GetProduct403ApplicationProblemPlusJSONResponse) VisitGetProductR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
@@ -3974,11 +4300,31 @@ type GetProduct404ApplicationProblemPlusJSONResponse struct {
 func (response GetProduct404ApplicationProblemPlusJSONResponse) VisitGetProductResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetProduct412ApplicationProblemPlusJSONResponse struct {
+	PreconditionFailedApplicationProblemPlusJSONResponse
+}
+
+func (response GetProduct412ApplicationProblemPlusJSONResponse) VisitGetProductResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(412)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -3990,10 +4336,12 @@ type GetProduct500ApplicationProblemPlusJSONResponse struct {
 func (response GetProduct500ApplicationProblemPlusJSONResponse) VisitGetProductResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4010,82 +4358,12 @@ func (response GetProduct503ApplicationProblemPlusJSONResponse) VisitGetProductR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
 	return err
-}
-
-type HeadProductRequestObject struct {
-	SKU    SKU `json:"sku"`
-	Params HeadProductParams
-}
-
-type HeadProductResponseObject interface {
-	VisitHeadProductResponse(w http.ResponseWriter) error
-}
-
-type HeadProduct200Response = HeadFoundResponse
-
-func (response HeadProduct200Response) VisitHeadProductResponse(w http.ResponseWriter) error {
-	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
-	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
-	w.WriteHeader(200)
-	return nil
-}
-
-type HeadProduct304Response = NotModifiedResponse
-
-func (response HeadProduct304Response) VisitHeadProductResponse(w http.ResponseWriter) error {
-	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
-	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
-	w.WriteHeader(304)
-	return nil
-}
-
-type HeadProduct400Response = HeadInvalidResponse
-
-func (response HeadProduct400Response) VisitHeadProductResponse(w http.ResponseWriter) error {
-	w.WriteHeader(400)
-	return nil
-}
-
-type HeadProduct401Response = HeadUnauthenticatedResponse
-
-func (response HeadProduct401Response) VisitHeadProductResponse(w http.ResponseWriter) error {
-	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
-	w.WriteHeader(401)
-	return nil
-}
-
-type HeadProduct403Response = HeadForbiddenResponse
-
-func (response HeadProduct403Response) VisitHeadProductResponse(w http.ResponseWriter) error {
-	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
-	w.WriteHeader(403)
-	return nil
-}
-
-type HeadProduct404Response = HeadProductNotFoundResponse
-
-func (response HeadProduct404Response) VisitHeadProductResponse(w http.ResponseWriter) error {
-	w.WriteHeader(404)
-	return nil
-}
-
-type HeadProduct500Response = HeadInternalErrorResponse
-
-func (response HeadProduct500Response) VisitHeadProductResponse(w http.ResponseWriter) error {
-	w.WriteHeader(500)
-	return nil
-}
-
-type HeadProduct503Response = HeadUnavailableResponse
-
-func (response HeadProduct503Response) VisitHeadProductResponse(w http.ResponseWriter) error {
-	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
-	w.WriteHeader(503)
-	return nil
 }
 
 type PutProductRequestObject struct {
@@ -4099,7 +4377,8 @@ type PutProductResponseObject interface {
 }
 
 type PutProduct200ResponseHeaders struct {
-	ETag string
+	ETag      string
+	RequestID string
 }
 
 type PutProduct200JSONResponse struct {
@@ -4115,14 +4394,16 @@ func (response PutProduct200JSONResponse) VisitPutProductResponse(w http.Respons
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
 }
 
 type PutProduct201ResponseHeaders struct {
-	ETag     string
-	Location string
+	ETag      string
+	Location  string
+	RequestID string
 }
 
 type PutProduct201JSONResponse struct {
@@ -4139,6 +4420,7 @@ func (response PutProduct201JSONResponse) VisitPutProductResponse(w http.Respons
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
 	w.Header().Set("Location", fmt.Sprint(response.Headers.Location))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(201)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4151,10 +4433,12 @@ type PutProduct400ApplicationProblemPlusJSONResponse struct {
 func (response PutProduct400ApplicationProblemPlusJSONResponse) VisitPutProductResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4171,6 +4455,8 @@ func (response PutProduct401ApplicationProblemPlusJSONResponse) VisitPutProductR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -4188,6 +4474,8 @@ func (response PutProduct403ApplicationProblemPlusJSONResponse) VisitPutProductR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
@@ -4201,24 +4489,54 @@ type PutProduct404ApplicationProblemPlusJSONResponse struct {
 func (response PutProduct404ApplicationProblemPlusJSONResponse) VisitPutProductResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(404)
 	_, err := buf.WriteTo(w)
 	return err
 }
 
-type PutProduct409ApplicationProblemPlusJSONResponse Problem
+type PutProduct408ApplicationProblemPlusJSONResponse struct {
+	RequestTimeoutApplicationProblemPlusJSONResponse
+}
+
+func (response PutProduct408ApplicationProblemPlusJSONResponse) VisitPutProductResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutProduct409ResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+
+type PutProduct409ApplicationProblemPlusJSONResponse struct {
+	Body    Problem
+	Headers PutProduct409ResponseHeaders
+}
 
 func (response PutProduct409ApplicationProblemPlusJSONResponse) VisitPutProductResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(409)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4231,10 +4549,12 @@ type PutProduct413ApplicationProblemPlusJSONResponse struct {
 func (response PutProduct413ApplicationProblemPlusJSONResponse) VisitPutProductResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(413)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4247,10 +4567,12 @@ type PutProduct415ApplicationProblemPlusJSONResponse struct {
 func (response PutProduct415ApplicationProblemPlusJSONResponse) VisitPutProductResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(415)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4263,10 +4585,12 @@ type PutProduct428ApplicationProblemPlusJSONResponse struct {
 func (response PutProduct428ApplicationProblemPlusJSONResponse) VisitPutProductResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(428)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4279,10 +4603,12 @@ type PutProduct500ApplicationProblemPlusJSONResponse struct {
 func (response PutProduct500ApplicationProblemPlusJSONResponse) VisitPutProductResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4299,6 +4625,8 @@ func (response PutProduct503ApplicationProblemPlusJSONResponse) VisitPutProductR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
@@ -4306,7 +4634,8 @@ func (response PutProduct503ApplicationProblemPlusJSONResponse) VisitPutProductR
 }
 
 type GetStockRequestObject struct {
-	SKU SKU `json:"sku"`
+	SKU    SKU `json:"sku"`
+	Params GetStockParams
 }
 
 type GetStockResponseObject interface {
@@ -4315,6 +4644,7 @@ type GetStockResponseObject interface {
 
 type GetStock200ResponseHeaders struct {
 	CacheControl string
+	RequestID    string
 }
 
 type GetStock200JSONResponse struct {
@@ -4330,9 +4660,19 @@ func (response GetStock200JSONResponse) VisitGetStockResponse(w http.ResponseWri
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
+}
+
+type GetStock304Response = UntaggedNotModifiedResponse
+
+func (response GetStock304Response) VisitGetStockResponse(w http.ResponseWriter) error {
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(304)
+	return nil
 }
 
 type GetStock400ApplicationProblemPlusJSONResponse struct {
@@ -4342,10 +4682,12 @@ type GetStock400ApplicationProblemPlusJSONResponse struct {
 func (response GetStock400ApplicationProblemPlusJSONResponse) VisitGetStockResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4362,6 +4704,8 @@ func (response GetStock401ApplicationProblemPlusJSONResponse) VisitGetStockRespo
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -4379,6 +4723,8 @@ func (response GetStock403ApplicationProblemPlusJSONResponse) VisitGetStockRespo
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
@@ -4392,11 +4738,31 @@ type GetStock404ApplicationProblemPlusJSONResponse struct {
 func (response GetStock404ApplicationProblemPlusJSONResponse) VisitGetStockResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetStock412ApplicationProblemPlusJSONResponse struct {
+	PreconditionFailedApplicationProblemPlusJSONResponse
+}
+
+func (response GetStock412ApplicationProblemPlusJSONResponse) VisitGetStockResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(412)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -4408,10 +4774,12 @@ type GetStock500ApplicationProblemPlusJSONResponse struct {
 func (response GetStock500ApplicationProblemPlusJSONResponse) VisitGetStockResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4428,6 +4796,8 @@ func (response GetStock503ApplicationProblemPlusJSONResponse) VisitGetStockRespo
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
@@ -4446,6 +4816,7 @@ type AdjustStockResponseObject interface {
 
 type AdjustStock200ResponseHeaders struct {
 	IdempotentReplayed *string
+	RequestID          string
 }
 
 type AdjustStock200JSONResponse struct {
@@ -4463,6 +4834,7 @@ func (response AdjustStock200JSONResponse) VisitAdjustStockResponse(w http.Respo
 	if response.Headers.IdempotentReplayed != nil {
 		w.Header().Set("Idempotent-Replayed", fmt.Sprint(*response.Headers.IdempotentReplayed))
 	}
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4475,10 +4847,12 @@ type AdjustStock400ApplicationProblemPlusJSONResponse struct {
 func (response AdjustStock400ApplicationProblemPlusJSONResponse) VisitAdjustStockResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4495,6 +4869,8 @@ func (response AdjustStock401ApplicationProblemPlusJSONResponse) VisitAdjustStoc
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
@@ -4512,6 +4888,8 @@ func (response AdjustStock403ApplicationProblemPlusJSONResponse) VisitAdjustStoc
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.WriteHeader(403)
 	_, err := buf.WriteTo(w)
@@ -4525,17 +4903,39 @@ type AdjustStock404ApplicationProblemPlusJSONResponse struct {
 func (response AdjustStock404ApplicationProblemPlusJSONResponse) VisitAdjustStockResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(404)
 	_, err := buf.WriteTo(w)
 	return err
 }
 
+type AdjustStock408ApplicationProblemPlusJSONResponse struct {
+	RequestTimeoutApplicationProblemPlusJSONResponse
+}
+
+func (response AdjustStock408ApplicationProblemPlusJSONResponse) VisitAdjustStockResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type AdjustStock409ResponseHeaders struct {
-	RetryAfter *int32
+	CacheControl string
+	RequestID    string
+	RetryAfter   *int32
 }
 
 type AdjustStock409ApplicationProblemPlusJSONResponse struct {
@@ -4550,6 +4950,8 @@ func (response AdjustStock409ApplicationProblemPlusJSONResponse) VisitAdjustStoc
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	if response.Headers.RetryAfter != nil {
 		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
 	}
@@ -4565,10 +4967,12 @@ type AdjustStock413ApplicationProblemPlusJSONResponse struct {
 func (response AdjustStock413ApplicationProblemPlusJSONResponse) VisitAdjustStockResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(413)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4581,10 +4985,12 @@ type AdjustStock415ApplicationProblemPlusJSONResponse struct {
 func (response AdjustStock415ApplicationProblemPlusJSONResponse) VisitAdjustStockResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(415)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4597,10 +5003,12 @@ type AdjustStock422ApplicationProblemPlusJSONResponse struct {
 func (response AdjustStock422ApplicationProblemPlusJSONResponse) VisitAdjustStockResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(422)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4613,10 +5021,12 @@ type AdjustStock500ApplicationProblemPlusJSONResponse struct {
 func (response AdjustStock500ApplicationProblemPlusJSONResponse) VisitAdjustStockResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4633,6 +5043,8 @@ func (response AdjustStock503ApplicationProblemPlusJSONResponse) VisitAdjustStoc
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
@@ -4647,43 +5059,89 @@ type ReceiveProviderEventResponseObject interface {
 	VisitReceiveProviderEventResponse(w http.ResponseWriter) error
 }
 
-type ReceiveProviderEvent200JSONResponse ProviderEventReceipt
+type ReceiveProviderEvent200ResponseHeaders struct {
+	RequestID string
+}
+
+type ReceiveProviderEvent200JSONResponse struct {
+	Body    ProviderEventReceipt
+	Headers ReceiveProviderEvent200ResponseHeaders
+}
 
 func (response ReceiveProviderEvent200JSONResponse) VisitReceiveProviderEventResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
 }
 
-type ReceiveProviderEvent400ApplicationProblemPlusJSONResponse Problem
+type ReceiveProviderEvent400ResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+
+type ReceiveProviderEvent400ApplicationProblemPlusJSONResponse struct {
+	Body    Problem
+	Headers ReceiveProviderEvent400ResponseHeaders
+}
 
 func (response ReceiveProviderEvent400ApplicationProblemPlusJSONResponse) VisitReceiveProviderEventResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
 	return err
 }
 
-type ReceiveProviderEvent413ApplicationProblemPlusJSONResponse Problem
+type ReceiveProviderEvent408ApplicationProblemPlusJSONResponse struct {
+	RequestTimeoutApplicationProblemPlusJSONResponse
+}
+
+func (response ReceiveProviderEvent408ApplicationProblemPlusJSONResponse) VisitReceiveProviderEventResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReceiveProviderEvent413ResponseHeaders struct {
+	CacheControl string
+	RequestID    string
+}
+
+type ReceiveProviderEvent413ApplicationProblemPlusJSONResponse struct {
+	Body    Problem
+	Headers ReceiveProviderEvent413ResponseHeaders
+}
 
 func (response ReceiveProviderEvent413ApplicationProblemPlusJSONResponse) VisitReceiveProviderEventResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(413)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4696,10 +5154,12 @@ type ReceiveProviderEvent415ApplicationProblemPlusJSONResponse struct {
 func (response ReceiveProviderEvent415ApplicationProblemPlusJSONResponse) VisitReceiveProviderEventResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(415)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4712,10 +5172,12 @@ type ReceiveProviderEvent500ApplicationProblemPlusJSONResponse struct {
 func (response ReceiveProviderEvent500ApplicationProblemPlusJSONResponse) VisitReceiveProviderEventResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
 	return err
@@ -4732,6 +5194,8 @@ func (response ReceiveProviderEvent503ApplicationProblemPlusJSONResponse) VisitR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.WriteHeader(503)
 	_, err := buf.WriteTo(w)
@@ -4749,18 +5213,12 @@ type StrictServerInterface interface {
 	// GetOrder Read an order
 	// (GET /v1/orders/{order_id})
 	GetOrder(ctx context.Context, request GetOrderRequestObject) (GetOrderResponseObject, error)
-	// HeadOrder Read an order's tag
-	// (HEAD /v1/orders/{order_id})
-	HeadOrder(ctx context.Context, request HeadOrderRequestObject) (HeadOrderResponseObject, error)
 	// CancelOrder Cancel an order
 	// (POST /v1/orders/{order_id}/cancellation)
 	CancelOrder(ctx context.Context, request CancelOrderRequestObject) (CancelOrderResponseObject, error)
 	// GetPayment Read an order's payment
 	// (GET /v1/orders/{order_id}/payment)
 	GetPayment(ctx context.Context, request GetPaymentRequestObject) (GetPaymentResponseObject, error)
-	// HeadPayment Read a payment's tag
-	// (HEAD /v1/orders/{order_id}/payment)
-	HeadPayment(ctx context.Context, request HeadPaymentRequestObject) (HeadPaymentResponseObject, error)
 	// RefundOrder Refund an order
 	// (POST /v1/orders/{order_id}/refunds)
 	RefundOrder(ctx context.Context, request RefundOrderRequestObject) (RefundOrderResponseObject, error)
@@ -4776,9 +5234,6 @@ type StrictServerInterface interface {
 	// GetProduct Read a product
 	// (GET /v1/products/{sku})
 	GetProduct(ctx context.Context, request GetProductRequestObject) (GetProductResponseObject, error)
-	// HeadProduct Read a product's tag
-	// (HEAD /v1/products/{sku})
-	HeadProduct(ctx context.Context, request HeadProductRequestObject) (HeadProductResponseObject, error)
 	// PutProduct Create or edit a product
 	// (PUT /v1/products/{sku})
 	PutProduct(ctx context.Context, request PutProductRequestObject) (PutProductResponseObject, error)
@@ -4918,33 +5373,6 @@ func (sh *strictHandler) GetOrder(w http.ResponseWriter, r *http.Request, orderI
 	}
 }
 
-// HeadOrder operation middleware
-func (sh *strictHandler) HeadOrder(w http.ResponseWriter, r *http.Request, orderID OrderID, params HeadOrderParams) {
-	var request HeadOrderRequestObject
-
-	request.OrderID = orderID
-	request.Params = params
-
-	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
-		return sh.ssi.HeadOrder(ctx, request.(HeadOrderRequestObject))
-	}
-	for _, middleware := range sh.middlewares {
-		handler = middleware(handler, "HeadOrder")
-	}
-
-	response, err := handler(r.Context(), w, r, request)
-
-	if err != nil {
-		sh.options.ResponseErrorHandlerFunc(w, r, err)
-	} else if validResponse, ok := response.(HeadOrderResponseObject); ok {
-		if err := validResponse.VisitHeadOrderResponse(w); err != nil {
-			sh.options.ResponseErrorHandlerFunc(w, r, err)
-		}
-	} else if response != nil {
-		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
-	}
-}
-
 // CancelOrder operation middleware
 func (sh *strictHandler) CancelOrder(w http.ResponseWriter, r *http.Request, orderID OrderID, params CancelOrderParams) {
 	var request CancelOrderRequestObject
@@ -5002,33 +5430,6 @@ func (sh *strictHandler) GetPayment(w http.ResponseWriter, r *http.Request, orde
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(GetPaymentResponseObject); ok {
 		if err := validResponse.VisitGetPaymentResponse(w); err != nil {
-			sh.options.ResponseErrorHandlerFunc(w, r, err)
-		}
-	} else if response != nil {
-		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
-	}
-}
-
-// HeadPayment operation middleware
-func (sh *strictHandler) HeadPayment(w http.ResponseWriter, r *http.Request, orderID OrderID, params HeadPaymentParams) {
-	var request HeadPaymentRequestObject
-
-	request.OrderID = orderID
-	request.Params = params
-
-	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
-		return sh.ssi.HeadPayment(ctx, request.(HeadPaymentRequestObject))
-	}
-	for _, middleware := range sh.middlewares {
-		handler = middleware(handler, "HeadPayment")
-	}
-
-	response, err := handler(r.Context(), w, r, request)
-
-	if err != nil {
-		sh.options.ResponseErrorHandlerFunc(w, r, err)
-	} else if validResponse, ok := response.(HeadPaymentResponseObject); ok {
-		if err := validResponse.VisitHeadPaymentResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {
@@ -5191,33 +5592,6 @@ func (sh *strictHandler) GetProduct(w http.ResponseWriter, r *http.Request, sku 
 	}
 }
 
-// HeadProduct operation middleware
-func (sh *strictHandler) HeadProduct(w http.ResponseWriter, r *http.Request, sku SKU, params HeadProductParams) {
-	var request HeadProductRequestObject
-
-	request.SKU = sku
-	request.Params = params
-
-	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
-		return sh.ssi.HeadProduct(ctx, request.(HeadProductRequestObject))
-	}
-	for _, middleware := range sh.middlewares {
-		handler = middleware(handler, "HeadProduct")
-	}
-
-	response, err := handler(r.Context(), w, r, request)
-
-	if err != nil {
-		sh.options.ResponseErrorHandlerFunc(w, r, err)
-	} else if validResponse, ok := response.(HeadProductResponseObject); ok {
-		if err := validResponse.VisitHeadProductResponse(w); err != nil {
-			sh.options.ResponseErrorHandlerFunc(w, r, err)
-		}
-	} else if response != nil {
-		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
-	}
-}
-
 // PutProduct operation middleware
 func (sh *strictHandler) PutProduct(w http.ResponseWriter, r *http.Request, sku SKU, params PutProductParams) {
 	var request PutProductRequestObject
@@ -5253,10 +5627,11 @@ func (sh *strictHandler) PutProduct(w http.ResponseWriter, r *http.Request, sku 
 }
 
 // GetStock operation middleware
-func (sh *strictHandler) GetStock(w http.ResponseWriter, r *http.Request, sku SKU) {
+func (sh *strictHandler) GetStock(w http.ResponseWriter, r *http.Request, sku SKU, params GetStockParams) {
 	var request GetStockRequestObject
 
 	request.SKU = sku
+	request.Params = params
 
 	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
 		return sh.ssi.GetStock(ctx, request.(GetStockRequestObject))
@@ -5341,296 +5716,4 @@ func (sh *strictHandler) ReceiveProviderEvent(w http.ResponseWriter, r *http.Req
 	} else if response != nil {
 		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
 	}
-}
-
-// Base64 encoded, compressed with deflate, json marshaled OpenAPI spec.
-// Stored as a slice of fixed-width chunks rather than one concatenated
-// const string: with thousands of chunks the chained `+` fold is several
-// times slower for the Go compiler than parsing a slice literal.
-var swaggerSpec = []string{
-	"7L3bchu5lib8KujsjqhDJymSOtiioy9ULrtL24fyluT2v6voFsFMkMxSEmAlkKK5HfpjbucR5g1mYl5h",
-	"7vabzJNMYC0AiTyQImnJclW7LsoimQdgAVjn9a2PQSRmc8EZVzLofwzYBzqbpwz+PonjjEn4U+azGc2W",
-	"QT844UJNWUbGKVVBGFzTNGf6iihR+ueXyT/+54QFYRCJnCu444dnQRikCWfdoB/8NacJiRlJKfmBKsVI",
-	"t2d+7QX94HlKFdkPwoDTGQv6wS/iH/+bvPrH/0lTlgVhMBdS0fQyErH+8aDT6wQ3N2FwEv+WS3WuRHRV",
-	"HuvFNGOMjDJxxTgRnKgpI3LK0rE/8Jiligb91n4YZIxKwfWQG27Rb3pKecTS8kveJWpKKDH3eg92T/s5",
-	"i1nGYnjWIhN8QmTyd+Y9MKUqEfyMRSyZq/LTzQUsLtHafnlJVdAPep3eUavbbfWOL3rdfme/333U7v0S",
-	"hEESB/2g0z2m7Ih2WoePo07r0ajLWsfxftTaH+/Tw1F3fBQd6CWQiqpcBv3i4TDAUy7z8TiJEsabKHwu",
-	"0piIvLwTcHkS785LCbeGQcwUTVJYGpYxkkjChSKMi3wyJWJMzk7OnrU6nS5JOIF72noaXCo9qKAf7F13",
-	"94Qmp/SGfNA5DgOVqJSteLB9WBAGKqMRuwTCHIzGx73x/uGjR6P9g5ge0f2IHfeO4w7rsINH+0f66uVc",
-	"P3Oq1Fz298yb2+aMtCMx25tnYpSymdxrmC7S75qmSXyeTDhVecbK5HstFJHJhLOYjJawP+aZuE5i2O11",
-	"gsKjLqV7VpmehF0zruzUmx8bEpGRBZX2ZyUESfWOpBPRQGp7WwseXaZ5p6C5mSTxR3aPhK6SQdP5BVue",
-	"8jeZmNQ5libNOMmkIprhzOZAIqmSNCVZznnCJ03EjtlsLhTj0fLyii0vE345t0/3yZ4tCZ3QhJOFZgPA",
-	"LeiMkSu2JHSsWAZfqWTG9CY8Yypbtk7097vs68oszBsTCW9rmNP9LcEa4pjFOGO/50nG4up+12PdgNyZ",
-	"vd2j9TnjMaGcnBbXtl6wJZkyGrNMc48uUYL0Dg/JdSKTUcrIyfnT01MSTWlGI6WnsxHVvZ19wok3NEto",
-	"b3SfjcbunZrAP88ZB6lSlc1EzLXcyqocxBMzQZ/naRoGUcaoahIhnX73cb9z0D7sbi1EtByXQf/Xj1aA",
-	"nzMeTWlIup0O0Vvy95xyBZpCLwzkVa439rMTzfGDMMh5oi7nWRLBmOlMaxBBv3t8fBwGUZ5lmhZBP3j2",
-	"9iy4uXkfBnKazGdMX4Mz0p/nCZ9c0kJxeSi1xBOoekn02gtFU39i+8fHj+sTC4N8Hq9amF6nf9BtdzqP",
-	"fsFtoNf5ZSJVneGlVCoypzBntw0SxWa4PPex+PcxYW8wesVhQv2PwZTKy5nQ0nRMU8n0Ss0SFfR7nTDg",
-	"7IO6jPJMigw3xo0j1Wuhnouc15mSzKNpw6nBBYXvL7lQl2O4eQUL2duSTAedg0atpTyYe+Mv1Vk5IjWq",
-	"oW9SGlV00C9nB8HQcxWJGXvLr7hY8Pp5oFwuUEhogRyJ2SxRoAilQjZprwKfd5mbB1ZUrWhK+YSRGV2S",
-	"Kb1mZMQYJ3Q+TxMWt1HO1zWCTaTPYWe/LPPNQKxaZ0dzf/uiMnFN3Dd0iXy2ZJlMaTZhcUgoj4ngjChG",
-	"ySS5ZpyMKOjajqZ2+W5nBbgrt9kzGRvnPEZFY73IsNciB6yPadVd3mhGB60O7XZbj6LDw9bjcYe1jg5G",
-	"nahLH8U9dhx4FuTPnJE5ja4Y7jIlMu5vcJlHEWN62CDI6l+v5YoH3f5+p93tPkYxAIfzYiEuGK2qvgth",
-	"RiFh6zNa2urlqfrie42cRj4MG+JyxtRUaPLMZ5cRzeLL60TqV3yCJD7LGQji//vf/sc//rv6x/8ijzaW",
-	"u50O8oI3GYsEjxM0qlfooYo2qf1z79bVSijo9HRC1JQqshS5Nv5jreBr7XTcekVVNDVqafuTxMWeU3E8",
-	"udF77Omn5JplMhH8c6mlzQRCqos4jypM4kRbnvC1zw4ilVyzoK+ynIWrNMUN9cDa7ixGUleMTkAjQsas",
-	"1QcyYtOExyRRzVpS40Bf5ZOQjPS1TYPsHXZWD/LV23/3jlBVlcG3GE2mW1FkguhZ9z/Olp3Fqx+f2V2O",
-	"tvmz6xpr1vOEA4o71OcqhduLKqr/FaPfGK4a7JZ5crl//vL3F1GP/XL94m+p6D3tTk9/e5G+0vzLXuwY",
-	"QMKVfvuNZZPsWl129f1xcX+H/hD9yJ5P/PvBn1DsvPLj2h53rE60UTuBL6/L88vsd0BXeE6u1u/REHaG",
-	"yBVJlCR6ye5p0+rRnIEs+pmzC0br6go8SLNs4eTIeoG6WuStEUjFOBrJehJFbK7KZL0fsbm92Hcic854",
-	"nPAJzOV8mszrJyGLWFo2hrMs0aZz8ONPLw2vvNLCiuezEXz/lx873YOjTqfT2T976548Z3GTzU0k/vZf",
-	"z+quk9KQojy7/c5F53G/0+t3Or9sQu6HVB98XQzn8smGbGn6sJfqbvS3XHMcwcmU8tJxE/wSvuofHD9q",
-	"EnX/QdMkhg32nCZpVc05IeOEpbG1HcBv2qD0XLuHXI7xKRVrR8t5JlXpOVqxYVkmMuNQwEdl2iwKwgDe",
-	"G/Rxa+519twODIMZkxJkXzDLpSIjhm67bgcW4P2WDrpVw7tPHahOL1gKVMSeCj5Ok7qM0XuNrdA6jQ53",
-	"Gdl7PfqfadVSwSylyLOIob85BGtzqbXPzFqjSpBEoT0mGag1hQ3K2UK//B7U0aqT2o1zSqUZ2f2uRpV4",
-	"IF5R+8YwZpqKBUb6ZJQlc2THMFa0XySqSaoyeNjh+MagH/z7s4uQ/PTs5Eew8qxRgdqAjKZsBlJ8Rj+8",
-	"ZHyipkH/6CAMZgm3H/fdpKTKrMB6SqMpeyq4ykRaHyH8KsHJcMXYHAZo/BhjkaHrP6Kam+Giw3mi8sqP",
-	"SAxPx63XgjM0SoZkxMZa8c1lwickUeU5zrPkmioWEi5akX75jnPtNs312QWdNK+CVBAU1RaV8c/YZfhG",
-	"WvumTX6e099z9kTvatxVEmfIrlm2tEegcn95eoNgtP+Xq1/+v9Oj14tBsPHcjqrrOKdKsUyP/j8Hwa//",
-	"9M+t///9x254dHAzCP4laJq6i1ioMzZP6RL5dJkQbzImtca+mDKOS5tI9B4pkbHYc2BRThjN0oRl1VBQ",
-	"2dVUTFzPLlgxvfLKHZRmp+9rntFLERm1pjqPd+DJLJ2lRIaESkLJnKopLlEiiWTZdVJdou3dqavXcCyy",
-	"GUjiPEtaGRszLa01HbzZ9w4Pb9+54M6DqF19uvA1mYoFmVG+JBKsY61eE2VDg6UZdjcaccLVfg9Hmszy",
-	"WdDfP9JCb5Zw/FgMU1tME5ZVxlkOhVYWCNjCmhDekAieLpGl0HRBl7APeZvsMNc7m9u7d+9Ocj0MlURU",
-	"sWZGEk01NzR84Oz5U3L06LAT6oHqi8h+m7wzBp4+Q1p56ZudigqEllhckBGjGcuIEld61kMbcDZXDfva",
-	"PBxwPRyRJX+Hc2CDkIlm16meK4u9W+FRQ3wZ/F1WpfSFfvZAJObMv3rAUxpdGXagf0SBNcQLiVZvZXvA",
-	"SyfpB5xExmg6+7cBWlhyEIQ4738bBPVX6l/hD3d9P2M03pxVVk/TUf003WgGk9EZU1Y6N58rvZxDzwMy",
-	"tKwdPDgoxUKSc6NgtMkp6H/CCAnwR2saGTqLPAOG6lbEPLXMfV79+Ozwb+/e9v52cQJ6UtAPfs9ZtixM",
-	"CIjpr2Klh93e7czkKRiAp2MtlEEmN8xdEDQTQzL8fhiSxTSJplYc6LNJQIG0WgtMm2W4DxW9YrJNXmup",
-	"SJSYMEjWcqoAagHlWX9v54p7uJhsSXVYNelup7eJ8I8TdTpePV8Wa8210a8KKSuUpIlUsAfoBHzZSBS9",
-	"zqD2zPSjV8/bU4GqOkH001+uf/npP36LfxR/h62+ihZ3QAYvdeEFWzZIE8gwEGNU68WCkxnVtnKh76GH",
-	"LIQvzCwIJW/fnv7Yvz39IQR6GValTbNwwCMxm9MMMoUUg8fqP9rk3FgQxtooaxiGFernGf0r07KnyoMO",
-	"x53oiMaPW4+iw17rYHzIWvQxPW71okfjDj2Mj8fd7kqCl7M8dmVB3ZJC8+s/oa7WOzy8WaGqrdykn7w3",
-	"XyVSa91wj3eugXtrsWM03T456D1uk3eMXg04PJHDpsanVChcU2lv27wbEXHDzbyWhyG5ZEGvqUhjO/c2",
-	"QTURSKQfwGTomzeJJPudA+eOpWQk4mV7t5nfFQt7iY756kR/suoQhA1AyZ0wmKwkVJGZkKq9Qpigq98f",
-	"VMzGNE9NIsNqjam7gcIErsrTH5tXBqR7mZ4bqtswD63HF9Nwztt1u+tfMjYO+sE/7xXpxnv4q9zT3KsY",
-	"8zk4Fp4naaNe8LMWf6ickMQYSlJRxVYR2fgpNh2LNwQ/lrTBoEwQwex4miEzlTRl5NshRg+G38EBABGu",
-	"pkKy4lou1B3NoDRidDi+eNu8DcyQyxuh8Aw3rDUGRXZb5vMXb5+KmKESmDE5F1xiovkPIl5eCPGSZhPj",
-	"FsOwUv9jADkVaGtal8+//ibR8NyYHvoufG2dBpqzaH6T6pdrIUs5OTogL5IfNFk+tMxLW5GIwcke6Bsu",
-	"lRCXcEfw/iYMnotslMQx45978GhLVI0Doyk7pVBPxPOHvXv3rlW1pZrGYG7Zq5peeigNdBk7ImiS/MRo",
-	"XCJLRdGRcDr+/dnFww3OJIKVB4ZmhFYewbyImdG7jO/UGyl451qe827dMEuOPs8Ztu4euAYWXo/3lGsl",
-	"hqbPtPl2G0EbKJCY+y/B/nNkMKnbOzywKWpgrSs/S8C9qpaCt+ULqxlr9rmG4X3Ckw0fbHj2W0693RU/",
-	"/EbOKwPyBnpNk5SOUrbFIL2E9NvG5znBVgxNZctLsBZgULX9+rn44gkBHcpyQetmJK+FmmpTakGly9Tb",
-	"+KiYY/LUbmqanjEabzEtv64qKc5c0xztpXu14J6e7B3QxzlgSl4o1M0r4QJzQdnEuQuGYAj6gi1ZfIbW",
-	"5GenZhhw0bpCO3ztrX49w52sga94cEH+cv7z69XenJBQ4/CpLZfe4KYmYYbWpf52RFftbOebtM5MDEbW",
-	"l211OYZd0coltUU14dCvq7vj6q5cWrfw/pkacHyXVlPARfB5F//2g/6GTthD7YR755qQUg4OZedv5pi9",
-	"lWe7cEuT9OeR708nbTamikeEB2cpXxrr9w8bKRjAJx7/VScZ+GQuWfy5rVzNBkFrM/mIoMxSU4duJtMm",
-	"r+gVIxQSXfQNcA18MkmlK3S9GrODGer5voLkkNdCQQLJ5592JnLFSCwYLj3UmcAmwayViirvslzWKfF4",
-	"0Qr9HR8LRhA1M9ZkeC3UKxEn46TJ/Hnne3f1FsSkOKXVbee0fRijuWZu7sAquFCtsb1/LbMov+2uOEVD",
-	"TRgc/sQFNpcQ2VSCSMa2sJtXlUjsQCOjndxKocZX3hlL9cogzIDapCF1rkiNk2tYZXORw/vCHbzDtrr7",
-	"7eB5bzf2aZzVXQWfa/yvhSJcLJ6Uk0U+jzPiTLPSL2LRgKmvWDL4rbJgDQ6ohxg7OJorrMfpcQ/j9XrL",
-	"ZT6fi0yx+BWLE3oBMbCHCR5ocgz9t+m3DFcsc14M/HKmR34J4Ts9p3dZothu59NnyXlRBbteaJWLZu+E",
-	"GQ/dyRv2NV2qPjfgwZ5xO84Ya5NhpezUZD+trdrFbC5CB/yKLUPMQKjkKQjOnuBX1EqIEIv1kAGBqXz/",
-	"LCislRO/L2hdhVqisXUxvsm0OaAS/ThT596Ua0lNjQuZCEj9gXwCTWVIvofoIuVLMs8SrvSmIop9MGni",
-	"et+OUsoBZmfuvc7WW1Ti5J11uRX/ORh86HRag8GH7vPB4MOj5/rP4+fvv/d+6XXcLyed96tvaUjO8Eo+",
-	"av5tTk7Pfyb73aOjVpfQdD6lrR7RC9GupHuWxt8rj/+k9cv7j72bxleb8pJyqskDk8OgU1SJ8Ww2V0uX",
-	"PKxPgT58I2lsoOoENhpy4/sxJPxFkaRU0lMZ2QMO7MYPmf+KhLN7KsSTVh57sdffu4eZ2sky3pnnCVnL",
-	"N8pn20CeVXcOViEpQWhsfAwC3BCELugSE9M5m1CVXLM2+YVlAouOx9piNql2NYcCCEE/k+XooJLJov/z",
-	"slla7qtqUktRzHhLCsfcRWj01VXq4+Sb6IpYawYEYxe67jy+FUNJXY79VkJhCbzdFBKYZB+Qmg7a7Qnh",
-	"eZqSxTRJWaHR6aXS36PmgakdFaFQAp5bP82LZMakorN5eeUa/Acg26GOhUzoNQsJAxa2MJUEFEW+0SUw",
-	"TGULhr1N5ifiettnxRl0cH2lKb2/ZSm8MtkttsXOVFvtpCynThXVWNslN/kEgfwtl2q0AVVM5edHL3UI",
-	"i0C/II3hqSvRXKEyHPS6j5yiUEwE4TC8ieyvqQFCxWG/WXF4nrA0djHwbTaNkWHV85JoIzJPGZwJhLbE",
-	"bGAo36AzWTkL9dIsf+i09ff3+n+d1vHl+4+d8GjFNEw9Z2MSGVVTTMUz9tC3w2rVp8l7gzpEUMttKr+N",
-	"DIjMg8uoZvPWBuMqSLehDhPzlDXxidvyPv1DgmQIAyOk7UCaDsgrwTH2uAXrPuEES4w1PWcJFxnJQSZ/",
-	"G+lz/B1UfxFbd/zEJAZTMs4oVLgYl1eisNzq6KA10swdBWhph99ey1zejUXZ/2pZftzr7e8/6nX2jx4f",
-	"Hjx6dFSW640CPfLO5zrG5c5xdUHMuLwnNa1FReI27JtlqEkOWfcLkcXyiZFBzWo0eVOypZp21e5qtcMY",
-	"2F7COHVhLS39a2/KiAT3IpsMPIEDVtlARr1MOIOTTj+c4k1WktiPjnA0y+jSggZYXIK1aaj2uhVAA+vu",
-	"tWb6bhLXQxJYdw9yjgqcwMYrs1as41LYcTTM3yNjWN5VpY1SGlvjiXOruB0HvLAiwnqJEAiFgiIopBMd",
-	"EVU0FZOcNam5cwCrq7s0rMG6Qfb0a33pjY+csf62v9rrLNbPhqnQVfiNDfZFZYExI9uYlB7MgvfctQu0",
-	"m6Vz33RpnKR76ZoJbT0Tx5Q2507nBtahzqCqPMmCPK3dcfqa2rGFh5oHrJzupuZI/YwZx6q29c1xKWpC",
-	"KqLlvsXDvTPStRzRckJvmivJfe5GyrhWaX61OJUFVEwBnv6+bAgd3aJo2ldYxJBt9Ubkfgk3qZpe8BN/",
-	"GUPoRqJPOIQ/Dc8HVuvFQ/9sy38fcrRh19wqEt8YXrAFbyqw4T7a542ESBnlqFeZgrRPKBSroMxVFWNX",
-	"BCrJEEqfh6YSlRF9H9S6GV+S6ZUAuMOC1yyteml01dO03vKytXL+cMOCQM0Ed6ilW9C8sHQ22lsFctlm",
-	"292HK93oBQ6ztFZ0lsZMKsSEh9KxTeQXor3VJFeD6NrsXBoaFyfzLs6aV1DoTpwz9BwBC9JscPT8UdYo",
-	"OTQYchCwRIRdB7u7ZKpNhg6QcNiHcmpAHBga52OfxCzSfFV/l/OMSZFew/eqjN87YljKnfN4wEWuH4zy",
-	"Ai5GYz6yqLojFtFcslUeXLPuWA5spJGFwgtLOLIusa8YmhNUu8gpQJvdykne5PIVZJQ7P3UGTmgMXzr0",
-	"Q2m0fk/Z/0Y2CKitXQg7W6R2vlsaplWw3GYnGuJ12oYb30hT2wceH/urSfwzKAeURDSLCcLoVYCcynC8",
-	"d1Uf/wkGc+WIu1UrbNIGW7RCucajLWSikmv2ae42TWVFUmaEl+d7W+E1WwV6eddes+5Dec3C4ENrIlrm",
-	"SyeNbOLH1oSGUiry7dnzp+T44PDRdw0H2Ti8N8g7sbazBclrjCotAE0LkcWggjOZsRA1ZMm4Yjxiqz3D",
-	"3c5trmGPQC15lcxbwjgZW3MBBWQGeLZASWwGYqpHTEOyMMg1OHqIrCJWBPifNxb2XuyhQeCv5lmbT62A",
-	"ElwZGXCIbJim7UeD1+FydQ4e3xX9C01mtaJ8qI+zO3UHzeFng3J4y24LC48xgLQAPIqIzFFjTTkYt0jc",
-	"Ajqx+uq/5kKB7AQv2FLkAP83hnBKOq+8ar+sgu9X0l86rWPaGr//uN+UArM5tZVJw6uWgUj0l9ORFGmu",
-	"GHl7doqxXcQ/wfyuGB1/7MM8pQmXBqDQ3zA7wLf5nA9+tSvpxzs1R2mULx7HacYcEzFDcH0R02VIGI2m",
-	"dgIMQOFjEUkHV9mexW1yoc3GAqNKr1ssXHsHMloiADUMru0peNuWcDg7qal1WGOdx47VX9X8zNAruA8b",
-	"GqjUk5PDWvZr2FSQEDZhpa7v1dXYh84OIPdyLYtv2YdEQrczKx8vZ4mcGQgZo57AsBB9zNxdTNM6zqvf",
-	"g4pT+xbNGDsEo/LA5Uyp1LN0LtkHrdXLSzQSgrCKRRGuyi0NV9W5hCs7HlSKoMP16YzhVmigpWYB29jm",
-	"BoO9AXMSaoESpQ0kMjIWE8YA6o6THeIA2zjo78DTbdz5+NbQznsFf/J7Hdyb49su2EP6vP01KeWdVPHO",
-	"v6CMxDIaj+c6NmuqD1qxvFta4tUOEM2rj+61ukYO3SKpNKkYZfuTLLJEMS2AybcWhFnLsbZ++xwRmOk8",
-	"2cO+kHu4Rt+1yamSZMa0QerM9wEvjNqQSAHJyPAbhewMG+mD3BHIW1hMRYoOEwGuHnQKGCAHSN+WICCT",
-	"GB3ZmjDuMUksBxyhH5UkODAfIXOdmfObFLx9RhevTF7HmuYTW2UF2k4UNa3IoKtmOWviVLWUNfOcxrPh",
-	"mlvsFtD7wllr2cxfkVC7Abv8qxe3dPyjd2uG6m0WuXGr3quneRsf810lW26QV7mppxhJtC750HklnFZu",
-	"JtK0kKZ9yu65uptRv7Lv7igF2bx79bx2YzT3tqG2DXLc1Y7wAgHVzbGadnVRu9YvvrXUtZpbA1z/PFE0",
-	"lSGJkwkEWHlMpsv5lHG5CmJv40TNk9Yvndbxe/Nva12u5vk0mX/CwYiKzN71aWR42U1DR5dbAj/m8td4",
-	"dc01bB5cf27Tmp97WV9beCR/EgubghqxlKRsrEwcM+cqSbW4Mx0gbkuI35ZYfoucLQLqn4vGpQE2Etx2",
-	"r9liS7kuNnecPvrJdpYdWNNEC/LXTvrZ86dkf3//GNzJby+elk/3mq5ObvYxVaylklnF7blfdmf1msRt",
-	"ZWlLhlC5k9IXlYoPsqE02A0RZwvvXw6SwCdXpTXHUc2jedJ6Dk7Nxzct/+PBNh+7vRVY0ZJFeZao5bne",
-	"a2an01xNe03+z7+8uwAAE2kje2Dq+K0GbBL9sNRZYGjxur+1DQ2+g4D0aGiTk2mkRBaSoWKccjVEmws/",
-	"hK5HgEMH1TYYm9OMKsD8JnJOIybtI7XIcg+CylGEMAZY8dFS6dstKnOEyBwD7vVXB0vNDBgdu5QMr5LY",
-	"wfcnUuYQ3rRdY8WYnJ33Do9C8gb/eab/gZ+fxT+en2DuSToZPgGDbqiW8yGgXQ3/8u5iGJIhVf/620IN",
-	"AYkb0rOfEC7IMMoSBSQCEE+phDB2pOu/EE1ZdKWJgC1xKF9isTJLJauELeCFqRD6cqra5KXQKvQSSS0p",
-	"j0fiA5klXJnFlX3y5ufzCzL8OAhkPhoE4SBAqsKfptvCzVBPDhGAhNcb4u3ZS7RVx6lYoJhJE8bV04zF",
-	"jKuEptjmFZYTpRAEyKFbg20Z5eCIAfNCM+02hP3xSjDvgz7g8pcvpVBcWNxhGkHQeAZwwCeRIoKDDY9Z",
-	"CYZQdr+NmExidgsYrXnmOE/H2FR1msxXPdK73p+e4OwbCQj5Bgza2P9JZn0ZsnQn2mdGRdzgXZZAkO1g",
-	"3hG6RlvwHj9/Dj2++odZGxPUrhh/m6Wmh1V/b6/be9TutDvtbv9x5/HxHlxQqv1DzoExZHA5nDtn/Srw",
-	"Zpsq4Nz6RED7Az2hxEuizugC3CshmdGYeTXyLMqYQ8pcsNFUiCvCeAxBnQFf6foxl8p/vmZZMl62ZpTn",
-	"+kCABwihq1C9QuqNDZ8quB/u70bI9nN4TevcC1VYF+M8eQHWP0Qex6KJzbp4ollf4zXqW4fWjC6BSCmd",
-	"A3nMAccfRgxQBBLb1dq0lkJrWaokTckEWilz8GqxOIkwqmX84e0BH/Dvvz+DZ8j299+TE+5DemnrGjoC",
-	"IJ7TfM44UYskYoZklJNhpe/B0ABbaVZpYa0gxGQbQUBnsEQNOI0yIaWZgPTawFW7NmBeEuQPFZBaJiFY",
-	"z0JC/+6w3BBCb53sisUDXoxQtWw7qz74sIZt8oItJRmxFKLuosQZnKhy29JR5on+iE7BKzZX8NJHPTIF",
-	"bCPobEaXA16sDlzQO2iTE1d+LDKCBp3rieWAs3LJQHRo8uVzs0YGS84u0vDZBZ0MvVikxRMyLVhdQzFi",
-	"MRdgP5FI5GmsRYzAoD1AYdFrwHMnkjEeFmug6MR4Jv2W0UVXFmj8QCT2WwL/pYdmFJKDzjEZVqNfQ/9S",
-	"aDFoMn9rTQIHplWO/QWGhSgYFquLoFkgC7AMQ6w3Nnj5/ffkGZwJTOfQUngVJsnQS/awEBwmBjyMRKw3",
-	"yw8Z5dAnw0V/QyKnaJkN+BCzO4Yh+R2i3KAa2VC4655hu48gmjyhqRTFNCQZGhu4dRoP28QAnSAIj7R7",
-	"/qBzQIaV6CNqQia85doEHnQOB3xYD0sOQ6u72bD/zFDuBxEbTmAGogmdmNw2kPyYegQ6FsLOk2+1/qP/",
-	"QAg755IHX3ulG1ApX4zIKZ2z79p6QxdD11ZCSCiJc1wo5r6LqaIE0npxywPQIOWx1h4/mKZyRsnzmsjA",
-	"0M2x0yfwp2cnP1pSTqntWUdV7mSyUQghSq4PIrRSBPgRk8cGQHEgEdIkYlyyoloneHV6EYRB7kQptIOc",
-	"M27Oo8gme+amvVmivDQNTKiXRcg46AddLYLBozVnnM6ToB/stzvtfYg6qSkoU17P0f7HYMIaen78zXbn",
-	"sXoBZwuXi2sAZ4a+4jS0aSANOgcxXckRaMlBlRlaiYU+q2LAE9eeTNFJH9kH6M/wSCWsbpKYpFDHXE+x",
-	"D6tULddJ1e/A9Wuz/VxcsoeNT27CWy80aDi3X1jv83HzvtISotfprAE/agI9SqlUrXXBxzJWH0RMN0c8",
-	"8u+pYR5hb+0JuzuwQ/2OAyRB002OVHsN8Lpwa/f2W6vQYnDf/u33FW0dbsLgcLNB+ljwcNcG76li1fkm",
-	"N+xba2z/WjIQ3kOTatd59yUAl9udr+ikwEQEL/KHFup3rYJLcMEZRAa9pAmAk8FuvZKOcTBzIRuYw0Wh",
-	"/WIa8zgTs3Iec6iPOcuumevwqfWtjEUii6WX8W0rc4wD21o2yDx/z1mOD0ALfMJCQtNUSyLILMool7Ys",
-	"HBKVaIYInZhh7jF+ZN59stBqiB8Obg+4tn/0q23LVS4IZMfo7yyvgqiu8tDirPIEsJQ8bmJIYBm0bMv0",
-	"7RhSpYsa8g7Y+z+IeLkl21AL0VKMytvxK/WILxbiQl+8BVRaLV3+puyLNHlzFe7X3XIaWMS3Geuz0aUt",
-	"uV9xW40BvsGKW4L9n+Ey0wKLCzJnmRScpqBvFIUNqLM6fR9A3fjEJiSYHrYeN90c/dVvuNvyO+6uu7Wh",
-	"R2+lz+26u911W3PuUgeEz8q6DzrHOyNot+Zef9nb0PW9brQ35Xy8lrTRhLXPOPVuwfjDneHGFoXkpq4N",
-	"RmT0W48XOwATYzeXGy8n0sIZopcgyzk34fNPRRf0iXezEYT1zumP9WzH93qbdDfYWKUOXnDT4Sa7uAHB",
-	"U9/c691+c4FGfr9aSA2S83Y1BH2HFT0EHYnU2Ax3pIpcWXeY1zf7o42a36y0X2wvS2O0Fk0XwYdBS83U",
-	"E+k8aTxG11DZbaHNTYRij3KpxAyMUXNmDEi7DUfYHwz2pP2gQG8xo6BpcsWaNIYJU7vqC16jyjswNKDo",
-	"+1ZBO2cckVyKmO+tN53jdea+7aTzKgbnyvofBoV9v3Nw+xnzIea3FJ/VjkyfWYJuMLkKMvwfwGRCB+Ld",
-	"cipnNE1NJ5OG1DR3wg0v8GKNRQfYMlPQT7tHrrCe2kUbwfvc6H6Xvk13d1Pruk13eLlz46a7vN7gb9Od",
-	"Xm9uuOlu/+nud/s3AINxp3te/55L1oqoZCUxdrPtjrUtfW/er5L4e1UgsF1fsMq5ccZUnvGS2wKjaFCJ",
-	"j/rDgmoxTxZaEYZYyIgxXhS2sw80UumSCB6xNnlqAhkSVWktKZE8fXv2B9yLx4RQ9Wxr4JFZYAxmxIgR",
-	"s14MkoJaTiVZsDQNq9DjLqCPSn3fRPxVtiRiPOCuB7sLkvnUxUhgoiTJmMxTrcPo4U6mFkvFRWTICBIF",
-	"jBvG/DKnmaokGYQDjn4UjCJA1xuImxj1ytxJCdTuNKlIOL478qqEG3BQn3vu6oBZn1HrdCOErdtCK2pA",
-	"872ptx7eXv0rIH42G3IZOXbb8Vfvrul4T+1wStvL2a0ImfCwbpSdXCK1Zl9/AM3ugTwqwGVub2eGBLUM",
-	"9+5cKD6vCz3v9ZRKSKwlGCku2DZNtRxe7uZSuZOWDZ/qVGkoQm2u/vyjOFAOeo9vv6O5g9MfwvuCXHJr",
-	"oyYZt2zZ724umL15AULV6IqxieioHmHWEY2mRqPSh4rHbeIQigg6YaBAnKXjJyXAITJjlEvbTbCUHGCc",
-	"KwsqBzwVEl3uEyGKdiy2vC6RZJxguAkhiizg0pBAT4IiGgUJRragwqqAqzw3lg4P7LsxWujtwR4z3C2Y",
-	"pLujkUnaiNpXR8xXR8zOpmlxiCz3srmu9+uUsdXB27ll7vPIf3XM/FdxzNhNX/PM3MXWb/DN2F17H94Z",
-	"D8vxrh0zJ+CjkMafYJLcXZJIohxup1UKnpTq/uVULCSZioW+VOsYkBRqqNl3/h3B0yWhcUzyeTjgoDqI",
-	"CRaIQwYvJvQhTImn1iCiFfyW5VwSAL+JGFqsI5pq5cyvyICSDUJJKiDYJBWjjUkkOKwvIYtEcNZSjN6q",
-	"V5iyZc4uGN1CuWiodt4oi6S35TSsp2vDeWzv1KjeV+8XbkbQJkObU+EKnVz6E6bA4p4tNnxFt/qaA/Ln",
-	"8nPclbvCsjxXHwBJ3OhxwI30h831WAUTtQJr6mu+x914HEx1WU19MVK45nL4NM3lFoeD3wblrpWMc0XH",
-	"Y31mmOdkwAp66+wLQbKXdAv9k/MT1CI+mGvSsuivLa+qbsD9gEa/VJcDZTIoB8wdoUET1l+JOeM2B8Ub",
-	"JDQHoaBijEWG6od9IE2lGPCZCRthFEgriX3AC42EXsqCyYGPRLpQj/F9usImTJhx8smuSZMOU0S8djCU",
-	"7iL+grTZKDdlCyZcA6HYSF/Z1p3zUIk15zbSeFHkakvXSHERGg1Wbw/OFrazwk5RmG11if9acZMvNPSh",
-	"v8MtolWJ5sgHJPZ7LBIqBh2bbG4dvjbu4KNLNsFIPpRw/9NEFky9ekXOm+L1mpTHq0EU7xxcsBffIu99",
-	"wfmJcj9vEPu352iQSoqGlbeQmZEyes2c/0Gksaucx/6zDRJzwDXbFBzqbQU2RoDm79Lo5IuESyz/habv",
-	"0Bqsoq17LecbhHXfawMfmqLHBsltRtqYbNGsuDyQFOds0Rqnq0GFHC/0Efk344HFHfcgwTMWJxmLNvE5",
-	"eCm1ny7Bn8LqfZXgXyW4L8Gtj7Rs09ivnWx3An1zMb0CNfqrTL6XaD/WLyCmpRXN0F/mDgP/gE5C00I2",
-	"Wxid9WUXthCiKDxKeFEXLq9yVxBelHs/Kcq9zUvKBd/N5d5uPA9f8F1CQb67km+Q+JvVfPs42VsxD++u",
-	"r3XfX1rddwn4qqnw2zsD9tybez4pYl458Xsf5VW+c7kVJyxOlKu2sid8Zb1Vc36NwWd/4PyaTWJgDkp+",
-	"22O40qOPP3/NrXk4hdBien9x2TXrOIRNMHBH5y5ZxO1JNeacb5lUc4/n/GtSzTZJNbtu+c+SVrP5tq/l",
-	"1dzB5m9Kqyn6h2y3cc9fvF3tmYL+tEVBkRYFhdHSB6Gptz1Kzj75fgh6MzTtBWOvkKoFKKKW1GWUNiVA",
-	"QrfJqRrwqOwMwzzcFY4wPSJ9p4DkPehkjy4xmaSM6zFnbG7qwqHG5xu/ASZAgw243567aBLKJ2wLB5jh",
-	"MeSgc1xzfBmnB+C3NCK15LtrF8/iRDn/1u1mwlNYmTqr2hnbZRNtxDXO2EYhqXXbuBfn2GfXpvR6WaeY",
-	"k0/36BbbHufms5ME92SM4lnb4w4Zd8eiqvtPJ/oDOBAbhOefzIXo+WlgByFsltzcY1hpRvfVU7irp7CM",
-	"eV11FeLiiAyN8O2tAespbImspZWj3f2G6EXYc5BIK30JOQdkSE6mANit0G8wE5BiQl5j6x7sH5soxbhF",
-	"WJUqA6R8xJYk31IiaYo1R5Qb4G/M888YGQk1HfCYpYrK7wDhrYRAuarOxyIMfQbJty0SlL2+8RA3cfXP",
-	"6Mf7atbfl1n/jSR2T9oDjZ8/EftxByNmzXlvFadvhwi+s5GaSwPiWBJK4CiHZG46WmmWx9mE6r9Di9Vd",
-	"4izlEgDkBCb5H9poWwx9tCKoxUEYsVQsBvzvLBPEpNTKSk6/Nlyu2LLAAjSjc/YKgqLbDthNvAbp5djN",
-	"A6b+jzKA8r897q4HvC3P8u56cEvjzvgtTsraGWVpliWTqTLYpIm6n5T+P1l6/p3q0n8iaEdEckSHy5im",
-	"KXImohnTnwnN8WvO/t1ZA8iZ7kt5KGXu2zq8FrbQBaHfKL6fu6SUSotemgrO+n6amgWNr3ZyMQ10XZeY",
-	"SOgxl1rDOKxplcyYqe1LJIH+LknRJMk16gXJrvUsbGCEbygim71OpygEgBl+I0lSoA38JkboZE2FuJKE",
-	"GpQnV2gMg5zNtPlS1Bg+ASVjzhRYmqE1XLCRMfbBkISORK4KcEkbVTXwBiGZMOUwlvQ0EXSS2zRFLvTY",
-	"2uREazdQ2GgumXmw3mYBYpYmtt+O6aaM/TRcd+XElkySacIRYGrA9dypvCo/DDsjk1RIFZIU/NN6qtCl",
-	"S2QkY6btrnlwAceNfVobiyOhXXCrvNGCT1F1NkZPKDWm3oqhl+5bFe21qBamI0bRowz6ZrSD+0hTLHo4",
-	"bz717esjV9xeI8SZGU9IuFjoDYLns+3F2XYQ/mOx0fIatajo0HQnInuY4GMvHZ8a9n1UeVUK9LiLQued",
-	"roKemCx7CG4IQUQatwd8OKPpWGQzFl+ac4BvcVxNP5gho0Iwe9hkeMCaxHV10NChsPIKX0ZvuCx3ogHZ",
-	"OaX62Go+Rbl/SBqmo++4VEJcwi1m3J+gJjyo0G9opPZrzVcA56gQIwaSryps76x6j1nWBoPNrq3FWuu6",
-	"DsI2kSQWUT4zsgRuiKGhRNs1xdmDyFp98VMR0dTB+nw71AJMq7LD79qlhjrV3nQdsIfNbBuzFyzOs8T+",
-	"biFoAvr/mMrtNcRrF23dTLpl81hngrMlxDtNLmSbnCrpavMS6ffC8XoiFchGGBid2TZqHpinaYtVjMQt",
-	"YH0sWOC4ENkVNjks0JPNvV5RR/1uJA52yR+JfDI1nTrGIgNohVkeTb1nWb9y/UFvy26Yp0bYa63IuGFA",
-	"22n0xUhBDIsxlKMjKbIRigrlGjcVw0CF9ub9zf8LAAD//w==",
-}
-
-// decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
-// after base64-decoding and flate-decompressing the embedded blob.
-func decodeSpec() ([]byte, error) {
-	encoded := strings.Join(swaggerSpec, "")
-	compressed, err := base64.StdEncoding.DecodeString(encoded)
-	if err != nil {
-		return nil, fmt.Errorf("error base64 decoding spec: %w", err)
-	}
-	zr := flate.NewReader(bytes.NewReader(compressed))
-	var buf bytes.Buffer
-	if _, err := buf.ReadFrom(zr); err != nil {
-		return nil, fmt.Errorf("read flate: %w", err)
-	}
-	if err := zr.Close(); err != nil {
-		return nil, fmt.Errorf("close flate reader: %w", err)
-	}
-
-	return buf.Bytes(), nil
-}
-
-var rawSpec = decodeSpecCached()
-
-// a naive cache of the decoded OpenAPI spec
-func decodeSpecCached() func() ([]byte, error) {
-	data, err := decodeSpec()
-	return func() ([]byte, error) {
-		return data, err
-	}
-}
-
-// Constructs a synthetic filesystem for resolving external references when loading openapi specifications.
-func PathToRawSpec(pathToFile string) map[string]func() ([]byte, error) {
-	res := make(map[string]func() ([]byte, error))
-	if len(pathToFile) > 0 {
-		res[pathToFile] = rawSpec
-	}
-
-	return res
-}
-
-// GetSpec returns the OpenAPI specification corresponding to the generated
-// code in this file. External references in the spec are resolved through
-// PathToRawSpec; externally-referenced files must be embedded in their
-// corresponding Go packages (via the import-mapping feature). URL-based
-// external refs are not supported.
-func GetSpec() (swagger *openapi3.T, err error) {
-	resolvePath := PathToRawSpec("")
-
-	loader := openapi3.NewLoader()
-	loader.IsExternalRefsAllowed = true
-	loader.ReadFromURIFunc = func(loader *openapi3.Loader, url *url.URL) ([]byte, error) {
-		pathToFile := url.String()
-		pathToFile = path.Clean(pathToFile)
-		getSpec, ok := resolvePath[pathToFile]
-		if !ok {
-			err1 := fmt.Errorf("path not found: %s", pathToFile)
-			return nil, err1
-		}
-		return getSpec()
-	}
-	var specData []byte
-	specData, err = rawSpec()
-	if err != nil {
-		return
-	}
-	swagger, err = loader.LoadFromData(specData)
-	if err != nil {
-		return
-	}
-	return
-}
-
-// GetSpecJSON returns the raw JSON bytes of the embedded OpenAPI
-// specification: decompressed but not unmarshaled. External references
-// are not resolved here; the bytes are the spec exactly as embedded by
-// codegen. The result is cached at package init time, so repeated calls
-// are cheap.
-func GetSpecJSON() ([]byte, error) {
-	return rawSpec()
-}
-
-// GetSwagger returns the OpenAPI specification corresponding to the
-// generated code in this file.
-//
-// Deprecated: GetSwagger predates kin-openapi renaming openapi3.Swagger
-// to openapi3.T. Use [GetSpec] instead. This wrapper is retained for
-// backwards compatibility.
-func GetSwagger() (*openapi3.T, error) {
-	return GetSpec()
 }

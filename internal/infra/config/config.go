@@ -1,6 +1,9 @@
 package config
 
-import "time"
+import (
+	"net/netip"
+	"time"
+)
 
 // Database says how to reach PostgreSQL and how long to wait for what.
 type Database struct {
@@ -23,7 +26,8 @@ type API struct {
 	AuthIssuer      string
 	AuthAudience    string
 	AuthJWKSURL     string
-	TenantRequired  bool // a token without tenant is refused
+	TenantRequired  bool           // a token without tenant is refused
+	TracePeers      []netip.Prefix // the networks whose trace context is taken over
 	KeyRetention    time.Duration
 	KeyWait         time.Duration
 	EventSecrets    []string // of the provider's webhook endpoint: one, or two while the secret is rotated
@@ -71,6 +75,7 @@ func LoadAPI(lookup Lookup) (API, error) {
 		AuthAudience:    r.required("AUTH_AUDIENCE"),
 		AuthJWKSURL:     r.webURL("AUTH_JWKS_URL", false),
 		TenantRequired:  r.choice("AUTH_TENANT_REQUIRED", "false", "true") == "true",
+		TracePeers:      r.networks("TRACE_TRUSTED_PEERS"),
 		KeyWait:         r.duration("IDEMPOTENCY_KEY_WAIT", 10*time.Second, 0, time.Minute),
 		EventSecrets:    r.secrets("STRIPE_WEBHOOK_SECRET", "STRIPE_WEBHOOK_SECRET_NEXT"),
 		EventTolerance:  r.duration("PROVIDER_EVENT_TOLERANCE", 5*time.Minute, time.Second, time.Hour),
@@ -82,13 +87,11 @@ func LoadAPI(lookup Lookup) (API, error) {
 	// turn a legitimate retry into a second order.
 	window := r.duration("CALLER_RETRY_WINDOW", 24*time.Hour, time.Minute, 30*24*time.Hour)
 	c.KeyRetention = r.duration("IDEMPOTENCY_KEY_RETENTION", 72*time.Hour, time.Minute, 90*24*time.Hour)
-	if c.KeyRetention < window {
-		r.fail("IDEMPOTENCY_KEY_RETENTION", "must be at least CALLER_RETRY_WINDOW (%s); it is %s", window, c.KeyRetention)
-	}
-	if c.KeyWait >= c.RequestTimeout {
-		r.fail("IDEMPOTENCY_KEY_WAIT", "must be shorter than REQUEST_TIMEOUT (%s); it is %s", c.RequestTimeout, c.KeyWait)
-	}
-	return c, r.err
+	r.relate(c.KeyRetention >= window, "IDEMPOTENCY_KEY_RETENTION",
+		"must be at least CALLER_RETRY_WINDOW (%s); it is %s", window, c.KeyRetention)
+	r.relate(c.KeyWait < c.RequestTimeout, "IDEMPOTENCY_KEY_WAIT",
+		"must be shorter than REQUEST_TIMEOUT (%s); it is %s", c.RequestTimeout, c.KeyWait)
+	return c, r.err()
 }
 
 // LoadWorker reads and checks the configuration of cmd/worker.
@@ -119,16 +122,13 @@ func LoadWorker(lookup Lookup) (Worker, error) {
 		ReconcilePages:    r.count("RECONCILE_PAGES", 10, 1, 1000),
 		UnmatchedDelay:    r.duration("UNMATCHED_CHARGE_DELAY", 24*time.Hour, 0, 365*24*time.Hour),
 	}
-	if c.ProviderTimeout >= c.JobTimeout {
-		r.fail("PROVIDER_TIMEOUT", "must be shorter than JOB_TIMEOUT (%s); it is %s", c.JobTimeout, c.ProviderTimeout)
-	}
-	if c.PollInterval < c.FetchCooldown {
-		r.fail("WORKER_POLL_INTERVAL", "must be at least WORKER_FETCH_COOLDOWN (%s); it is %s", c.FetchCooldown, c.PollInterval)
-	}
-	if c.JobRescueAfter <= c.JobTimeout {
-		r.fail("JOB_RESCUE_AFTER", "must be longer than JOB_TIMEOUT (%s); it is %s", c.JobTimeout, c.JobRescueAfter)
-	}
-	return c, r.err
+	r.relate(c.ProviderTimeout < c.JobTimeout, "PROVIDER_TIMEOUT",
+		"must be shorter than JOB_TIMEOUT (%s); it is %s", c.JobTimeout, c.ProviderTimeout)
+	r.relate(c.PollInterval >= c.FetchCooldown, "WORKER_POLL_INTERVAL",
+		"must be at least WORKER_FETCH_COOLDOWN (%s); it is %s", c.FetchCooldown, c.PollInterval)
+	r.relate(c.JobRescueAfter > c.JobTimeout, "JOB_RESCUE_AFTER",
+		"must be longer than JOB_TIMEOUT (%s); it is %s", c.JobTimeout, c.JobRescueAfter)
+	return c, r.err()
 }
 
 func database(r *reader) Database {
@@ -143,8 +143,7 @@ func database(r *reader) Database {
 		StatementTimeout: r.duration("DB_STATEMENT_TIMEOUT", 15*time.Second, 10*time.Millisecond, 10*time.Minute),
 		IdleTxTimeout:    r.duration("DB_IDLE_TX_TIMEOUT", 30*time.Second, time.Second, 10*time.Minute),
 	}
-	if c.LockTimeout > c.StatementTimeout {
-		r.fail("DB_LOCK_TIMEOUT", "must not be longer than DB_STATEMENT_TIMEOUT (%s); it is %s", c.StatementTimeout, c.LockTimeout)
-	}
+	r.relate(c.LockTimeout <= c.StatementTimeout, "DB_LOCK_TIMEOUT",
+		"must not be longer than DB_STATEMENT_TIMEOUT (%s); it is %s", c.StatementTimeout, c.LockTimeout)
 	return c
 }

@@ -32,5 +32,5 @@ func LoadMigrate(lookup Lookup) (Migrate, error) {
 		},
 		Timeout: r.duration("MIGRATE_TIMEOUT", 10*time.Minute, time.Second, 24*time.Hour),
 	}
-	return c, r.err
+	return c, r.err()
 }

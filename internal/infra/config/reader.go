@@ -1,10 +1,12 @@
 // Package config reads the environment: every variable with its default and its bounds, checked at start, so that a
-// bad value stops the process with one line that names the variable.
+// bad value stops the process with one line that names every variable at fault.
 package config
 
 import (
+	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -15,10 +17,10 @@ import (
 // Lookup finds the value of an environment variable, as os.LookupEnv does.
 type Lookup func(name string) (value string, ok bool)
 
-// reader remembers the first mistake; after it, it answers defaults.
+// reader remembers all mistakes; where there is one, it answers the default.
 type reader struct {
-	lookup Lookup
-	err    error
+	lookup   Lookup
+	mistakes []string
 }
 
 // value returns a variable's text; an empty one counts as not set.
@@ -28,9 +30,22 @@ func (r *reader) value(name string) (string, bool) {
 }
 
 func (r *reader) fail(name, format string, args ...any) {
-	if r.err == nil {
-		r.err = fmt.Errorf(name+" "+format, args...)
+	r.mistakes = append(r.mistakes, fmt.Sprintf(name+" "+format, args...))
+}
+
+// relate refuses a value that does not go with another one, unless there is a mistake already: it may be of one of them.
+func (r *reader) relate(ok bool, name, format string, args ...any) {
+	if !ok && len(r.mistakes) == 0 {
+		r.fail(name, format, args...)
 	}
+}
+
+// err is one line with all mistakes, or nil.
+func (r *reader) err() error {
+	if len(r.mistakes) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(r.mistakes, "; "))
 }
 
 func (r *reader) text(name, fallback string) string {
@@ -104,16 +119,49 @@ func (r *reader) address(name, fallback string) string {
 	return v
 }
 
+// networks reads a list of networks in CIDR notation, which may be empty.
+func (r *reader) networks(name string) (networks []netip.Prefix) {
+	v, _ := r.value(name)
+	for part := range strings.SplitSeq(v, ",") {
+		if part = strings.TrimSpace(part); part == "" {
+			continue
+		}
+		network, err := netip.ParsePrefix(part)
+		if err != nil || network != network.Masked() {
+			r.fail(name, "must be networks such as 10.0.0.0/8,fd00::/8; it is %q", v)
+			return nil
+		}
+		networks = append(networks, network)
+	}
+	return networks
+}
+
 // webURL reads an absolute http or https URL, or nothing where it is optional.
 func (r *reader) webURL(name string, optional bool) string {
 	v := r.text(name, "")
-	if v == "" && optional {
+	if v == "" {
+		if !optional {
+			r.fail(name, "is not set")
+		}
 		return v
 	}
-	if err := CheckWebURL(name, v); err != nil && r.err == nil {
-		r.err = err
+	if err := CheckWebURL(name, v); err != nil {
+		r.mistakes = append(r.mistakes, err.Error())
 	}
 	return v
+}
+
+// Switch reads a variable that is on or off: 1 or true, 0 or false; not set, it is off. Any other word is an error, or
+// EPHEMERAL=yes would be taken for no.
+func Switch(lookup Lookup, name string) (bool, error) {
+	switch v, _ := lookup(name); v {
+	case "1", "true":
+		return true, nil
+	case "", "0", "false":
+		return false, nil
+	default:
+		return false, fmt.Errorf("%s must be 1, true, 0 or false; it is %q", name, v)
+	}
 }
 
 // CheckWebURL refuses a variable's value that is no absolute http or https URL.
@@ -129,7 +177,7 @@ func CheckWebURL(name, value string) error {
 func (r *reader) postgresURL(name string) string {
 	v := r.required(name)
 	u, err := url.Parse(v)
-	if r.err == nil && (err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql") {
+	if v != "" && (err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql") {
 		r.fail(name, "must be a postgres:// URL")
 	}
 	return v

@@ -78,6 +78,22 @@ func (t transaction) SettlePayment(ctx context.Context, ref app.OrderRef, intent
 	return t.insert(ctx, settlePaymentArgs{schemaVersion, ref.Tenant, ref.OrderID, intentID})
 }
 
+// SettlePaymentOnce implements app.Outbox. A job that runs does not count: it may have looked already.
+func (t transaction) SettlePaymentOnce(ctx context.Context, ref app.OrderRef, intentID string) error {
+	args := settlePaymentArgs{schemaVersion, ref.Tenant, ref.OrderID, intentID}
+	var waits bool
+	err := t.tx.QueryRow(ctx, `
+		SELECT EXISTS (SELECT FROM river_job WHERE kind = $1 AND args @> $2 AND args = $2
+			AND state IN ('available', 'pending', 'retryable', 'scheduled'))`, args.Kind(), args).Scan(&waits)
+	if err != nil {
+		return fmt.Errorf("look for a waiting %s: %w", args.Kind(), err)
+	}
+	if waits {
+		return nil
+	}
+	return t.insert(ctx, args)
+}
+
 func (t transaction) insert(ctx context.Context, args river.JobArgs) error {
 	values, err := InsertArgs(ctx, args)
 	if err != nil {

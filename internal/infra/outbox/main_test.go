@@ -35,9 +35,7 @@ func open(t *testing.T, behind time.Duration) *pgxpool.Pool {
 		query.Set("search_path", "clock,pg_catalog,public")
 		address.RawQuery = query.Encode()
 	}
-	pool, err := pgxpool.New(t.Context(), address.String())
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
+	pool := pgtest.Pool(t, address.String())
 	if behind != 0 {
 		_, err = pool.Exec(t.Context(), fmt.Sprintf(`
 			CREATE SCHEMA clock;

@@ -58,6 +58,13 @@ func Blocked(err error) bool {
 // Full tells whether there was no connection left to be had.
 func Full(err error) bool { return sqlState(err) == tooManyConnections }
 
+// Passing tells whether the server's condition made it refuse: gone, full, read-only. It may be another one a moment
+// later.
+func Passing(err error) bool {
+	state := sqlState(err)
+	return state == readOnlyTransaction || passing(state) || state == "" && connectionLost(err)
+}
+
 // classify is where an error of a transaction becomes the application's: once, and only here. Nothing was applied
 // when it says try again.
 func classify(err error) error {

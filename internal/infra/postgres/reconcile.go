@@ -67,6 +67,16 @@ func (r unmatchedCharges) Returned(ctx context.Context, c app.UnmatchedCharge, r
 	return nil
 }
 
+// Drop implements app.UnmatchedCharges.
+func (r unmatchedCharges) Drop(ctx context.Context, c app.UnmatchedCharge) error {
+	_, err := r.tx.Exec(ctx, `
+		DELETE FROM unmatched_charges WHERE tenant_id = $1 AND intent_id = $2 AND returned_at IS NULL`, c.Ref.Tenant, c.Intent.ID)
+	if err != nil {
+		return fmt.Errorf("drop an unmatched charge: %w", err)
+	}
+	return nil
+}
+
 // NextKey implements app.UnmatchedCharges.
 func (r unmatchedCharges) NextKey(ctx context.Context, c app.UnmatchedCharge) error {
 	_, err := r.tx.Exec(ctx, `

@@ -104,7 +104,7 @@ func contractRequests(charged, canceled string) []request {
 		"created[gte]": "1", "limit": "50",
 		"types[0]": "payment_intent.processing", "types[1]": "payment_intent.requires_action",
 		"types[2]": "payment_intent.succeeded", "types[3]": "payment_intent.payment_failed",
-		"types[4]": "payment_intent.canceled", "types[5]": "refund.created", "types[6]": "refund.updated", "types[7]": "refund.failed",
+		"types[4]": "payment_intent.canceled", "types[5]": "refund.created", "types[6]": "refund.updated", "types[7]": "refund.failed", "types[8]": "charge.refunded",
 	})
 	get, post, ok := http.MethodGet, http.MethodPost, http.StatusOK
 	return []request{

@@ -171,12 +171,12 @@ func (g *Gateway) listRefunds(ctx context.Context, q app.ProviderQuery) (app.Pro
 	})
 }
 
-// listedEvents are the types of the events whose object is an intent or a refund.
+// listedEvents are the types of the events whose object is an intent, a refund or a charge that was refunded.
 func listedEvents() []*string {
 	return stripe.StringSlice([]string{
 		"payment_intent.processing", "payment_intent.requires_action", "payment_intent.succeeded",
 		"payment_intent.payment_failed", "payment_intent.canceled",
-		"refund.created", "refund.updated", "refund.failed",
+		"refund.created", "refund.updated", "refund.failed", "charge.refunded",
 	})
 }
 
@@ -193,7 +193,7 @@ func (g *Gateway) listEvents(ctx context.Context, q app.ProviderQuery) (app.Prov
 	})
 }
 
-// eventObject is the intent or the refund that an event is about; zero: neither.
+// eventObject is the intent, the refund or the charge that an event is about; zero: none of them.
 func eventObject(e *stripe.Event) (app.ProviderObject, error) {
 	if e.Data == nil {
 		return app.ProviderObject{}, nil
@@ -211,6 +211,12 @@ func eventObject(e *stripe.Event) (app.ProviderObject, error) {
 			return app.ProviderObject{}, errUnreadable
 		}
 		return refundObject(refund), nil
+	case "charge":
+		charge := &stripe.Charge{}
+		if json.Unmarshal(e.Data.Raw, charge) != nil || !validID(charge.ID) {
+			return app.ProviderObject{}, errUnreadable
+		}
+		return chargeObject(charge), nil
 	default:
 		return app.ProviderObject{}, nil
 	}
@@ -226,6 +232,16 @@ func refundObject(got *stripe.Refund) app.ProviderObject {
 	return app.ProviderObject{Ref: refOf(got.Metadata), Refund: &refund}
 }
 
+// chargeObject is zero for a charge that belongs to no intent: this service makes none.
+func chargeObject(got *stripe.Charge) app.ProviderObject {
+	if got.PaymentIntent == nil || !validID(got.PaymentIntent.ID) {
+		return app.ProviderObject{}
+	}
+	return app.ProviderObject{Ref: refOf(got.Metadata), Charge: &app.ProviderCharge{
+		IntentID: got.PaymentIntent.ID, Refunded: moneyOf(got.AmountRefunded, got.Currency),
+	}}
+}
+
 // pageFrom maps the items of a page. A page that says that more follows names the item to go on after.
 func pageFrom[T any](
 	doing string, p *page[T], read func(*T) (id string, created int64, o app.ProviderObject, err error),
@@ -236,7 +252,7 @@ func pageFrom[T any](
 		if err != nil || !validID(id) {
 			return app.ProviderPage{}, providerDown{fmt.Errorf("%s: %w", doing, errUnreadable)}
 		}
-		if o.Intent != nil || o.Refund != nil {
+		if o != (app.ProviderObject{}) {
 			out.Objects = append(out.Objects, o)
 		}
 		if at := time.Unix(created, 0).UTC(); created > 0 && at.After(out.Newest) {

@@ -8,9 +8,18 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// NewLog makes a structured log whose lines carry the trace id of their context.
+// NewLog makes a structured log whose lines carry the trace id of their context. A duration is written in seconds under a
+// name that says so: took becomes took_seconds.
 func NewLog(w io.Writer, service string) *slog.Logger {
-	return slog.New(traced{slog.NewJSONHandler(w, nil)}).With("service", service)
+	options := &slog.HandlerOptions{ReplaceAttr: inSeconds}
+	return slog.New(traced{slog.NewJSONHandler(w, options)}).With("service", service)
+}
+
+func inSeconds(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() != slog.KindDuration {
+		return a
+	}
+	return slog.Float64(a.Key+"_seconds", a.Value.Duration().Seconds())
 }
 
 type traced struct{ slog.Handler }
