@@ -87,7 +87,8 @@ func (a *API) start(ctx context.Context, c config.API, t *telemetry.Telemetry, l
 	a.server = newServer(otelhttp.NewHandler(handler, "api", otelhttp.WithTracerProvider(t.Traces),
 		// Its metrics would have a series for every Host header that anybody sends; ours say the same.
 		otelhttp.WithMeterProvider(noop.NewMeterProvider()), otelhttp.WithPropagators(t.Propagator()),
-		otelhttp.WithPublicEndpointFn(func(r *http.Request) bool { return !trusted(c.TracePeers, r.RemoteAddr) })), c.RequestTimeout)
+		otelhttp.WithPublicEndpointFn(func(r *http.Request) bool { return !trusted(c.TracePeers, r.RemoteAddr) })),
+		c.RequestTimeout, c.Database.LockTimeout+postgres.CommitTimeout)
 	go func() { a.failed <- a.server.Serve(a.listener) }()
 	return nil
 }
@@ -105,14 +106,15 @@ func storeSettings(c config.Database, keyWait time.Duration) postgres.Settings {
 	}
 }
 
-// newServer bounds what a client can hold: headers, body and answer each have their time.
-func newServer(handler http.Handler, limit time.Duration) *http.Server {
+// newServer bounds what a client can hold: headers, body and answer each have their time. A COMMIT that has begun when the
+// limit is reached has the time of commit.
+func newServer(handler http.Handler, limit, commit time.Duration) *http.Server {
 	return &http.Server{
 		Handler:           withDeadline(handler, limit),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       15 * time.Second,
 		// After the deadline there is still time for a COMMIT that has begun, and for the answer.
-		WriteTimeout:   limit + lockTimeout + postgres.CommitTimeout + 5*time.Second,
+		WriteTimeout:   limit + commit + 5*time.Second,
 		IdleTimeout:    2 * time.Minute,
 		MaxHeaderBytes: 32 << 10,
 	}

@@ -82,7 +82,7 @@ func (t transaction) SettlePayment(ctx context.Context, ref app.OrderRef, intent
 func (t transaction) SettlePaymentOnce(ctx context.Context, ref app.OrderRef, intentID string) error {
 	args := settlePaymentArgs{schemaVersion, ref.Tenant, ref.OrderID, intentID}
 	var waits bool
-	err := t.tx.QueryRow(ctx, `
+	err := t.s.Immediate().QueryRow(ctx, `
 		SELECT EXISTS (SELECT FROM river_job WHERE kind = $1 AND args @> $2 AND args = $2
 			AND state IN ('available', 'pending', 'retryable', 'scheduled'))`, args.Kind(), args).Scan(&waits)
 	if err != nil {
