@@ -128,7 +128,8 @@ func (b *bench) startSandbox(ctx context.Context) (err error) {
 	maps.Copy(b.env, map[string]string{
 		"AUTH_ISSUER": issuer, "AUTH_AUDIENCE": audience, "AUTH_JWKS_URL": b.provider.URL() + "/.well-known/jwks.json",
 		"STRIPE_BASE_URL": b.provider.URL(), "STRIPE_API_KEY": "sk_test_bench",
-		"API_ADDR": "127.0.0.1:0", "OPS_ADDR": "127.0.0.1:0",
+		"STRIPE_WEBHOOK_SECRET": "whsec_sandbox",
+		"API_ADDR":              "127.0.0.1:0", "OPS_ADDR": "127.0.0.1:0",
 	})
 	for i := range b.tokens {
 		b.tokens[i], err = b.provider.Token(actor(i), tenant, "orders:read orders:write", b.limit+time.Hour)
