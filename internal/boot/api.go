@@ -38,7 +38,7 @@ type API struct {
 
 // StartAPI starts the API and returns once it listens.
 func StartAPI(ctx context.Context, c config.API, t *telemetry.Telemetry, log *slog.Logger) (*API, error) {
-	pool, err := postgres.Open(ctx, c.Database, "orders-api", t.Traces)
+	pool, err := postgres.Open(ctx, c.Database, "orders-api", t.Statements())
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ type Worker struct {
 
 // StartWorker starts the worker and returns once it fetches jobs.
 func StartWorker(ctx context.Context, c config.Worker, t *telemetry.Telemetry, log *slog.Logger) (*Worker, error) {
-	pool, err := postgres.Open(ctx, c.Database, "orders-worker", t.Traces)
+	pool, err := postgres.Open(ctx, c.Database, "orders-worker", t.Statements())
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // Open makes the pool and waits until the database answers, for at most the configured time. application names the
-// process in pg_stat_activity.
+// process in pg_stat_activity. Each statement has a span of traces; nil: none has.
 func Open(
 	ctx context.Context, c config.Database, application string, traces trace.TracerProvider,
 ) (*pgxpool.Pool, error) {
@@ -29,7 +29,9 @@ func Open(
 	settings.MaxConnLifetimeJitter = 5 * time.Minute
 	settings.ConnConfig.ConnectTimeout = c.AcquireTimeout
 	settings.ConnConfig.OnPgError = keep
-	settings.ConnConfig.Tracer = otelpgx.NewTracer(otelpgx.WithTracerProvider(traces))
+	if traces != nil {
+		settings.ConnConfig.Tracer = otelpgx.NewTracer(otelpgx.WithTracerProvider(traces))
+	}
 	maps.Copy(settings.ConnConfig.RuntimeParams, map[string]string{"application_name": application, "timezone": "UTC"})
 	if c.Pooled {
 		shareConnections(settings.ConnConfig)
