@@ -49,7 +49,7 @@ func TestLifecycleServerCutsBadClientsOff(t *testing.T) {
 
 	answer, err = http.ReadResponse(bufio.NewReader(slowBody), nil)
 	require.NoError(t, err, "a client that sends its body slowly is not answered")
-	require.Equal(t, http.StatusBadRequest, answer.StatusCode)
+	require.Equal(t, http.StatusRequestTimeout, answer.StatusCode)
 	_, err = io.ReadAll(slowBody)
 	require.NoError(t, err, "a client that sends its body slowly is not cut off")
 	requireStored(t, s.Service, 1)

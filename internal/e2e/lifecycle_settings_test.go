@@ -42,15 +42,17 @@ func badSettings() map[string][]string {
 		"AUTH_ISSUER": {""}, "AUTH_AUDIENCE": {""}, "AUTH_JWKS_URL": {"", "id.example/jwks", "ftp://id.example/jwks"},
 		"TRACE_TRUSTED_PEERS": {"10.0.0.1", "10.0.0.1/8", "gateway", "10.0.0.0/8;fd00::/8", "10.0.0.0/33"},
 		"STRIPE_API_KEY":      {""}, "STRIPE_BASE_URL": {"api.stripe.com", "ftp://api.stripe.com"}, "DB_POOLER": {"session", "yes"},
+		"AUTH_TENANT_REQUIRED": {"yes", "1", "TRUE"},
 		// Each by itself in its bounds, and wrong beside the others' defaults.
 		"IDEMPOTENCY_KEY_RETENTION": {"23h"}, "IDEMPOTENCY_KEY_WAIT": {"30s"}, "PROVIDER_TIMEOUT": {"30s"},
 		"JOB_RESCUE_AFTER": {"30s"}, "DB_LOCK_TIMEOUT": {"16s"},
+		"WORKER_POLL_INTERVAL": {"5ms"},
 	}
 	for _, name := range []string{
 		"DB_CONNECT_TIMEOUT", "DB_ACQUIRE_TIMEOUT", "DB_LOCK_TIMEOUT", "DB_STATEMENT_TIMEOUT", "DB_IDLE_TX_TIMEOUT",
 		"IDEMPOTENCY_KEY_WAIT", "REQUEST_TIMEOUT", "SHUTDOWN_TIMEOUT", "CALLER_RETRY_WINDOW", "IDEMPOTENCY_KEY_RETENTION",
 		"JOB_TIMEOUT", "JOB_RESCUE_AFTER", "PROVIDER_TIMEOUT", "PAYMENT_RETRY_HORIZON", "PURGE_INTERVAL", "PURGE_PAUSE",
-		"RECONCILE_INTERVAL", "RECONCILE_AGE",
+		"RECONCILE_INTERVAL", "RECONCILE_AGE", "WORKER_FETCH_COOLDOWN", "WORKER_POLL_INTERVAL",
 	} {
 		bad[name] = append(bad[name], durations...)
 	}

@@ -156,7 +156,8 @@ func (o *operator) restored(variable string) string {
 func (o *operator) move() {
 	o.t.Helper()
 	o.Env["DATABASE_URL"], o.DatabaseURL = o.restored("DATABASE_URL"), o.restored("MIGRATE_DATABASE_URL")
-	o.DB = pgtest.Pool(o.t, o.DatabaseURL)
+	pgtest.Close(o.t, o.DB)
+	o.DB = pgtest.Open(o.t, o.DatabaseURL)
 	o.StartAPI(o.t)
 	o.alice = o.As(o.t, "alice")
 }

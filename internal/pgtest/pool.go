@@ -17,8 +17,16 @@ const (
 	closeWait = 10 * time.Second
 )
 
-// Pool opens a pool of a test, which is closed when the test ends. A statement that is not done within Wait fails.
+// Pool opens a pool of a test, which is closed when the test ends.
 func Pool(t testing.TB, url string) *pgxpool.Pool {
+	t.Helper()
+	pool := Open(t, url)
+	t.Cleanup(func() { Close(t, pool) })
+	return pool
+}
+
+// Open is Pool for a test that closes the pool itself. A statement that is not done within Wait fails.
+func Open(t testing.TB, url string) *pgxpool.Pool {
 	t.Helper()
 	c, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -29,7 +37,6 @@ func Pool(t testing.TB, url string) *pgxpool.Pool {
 	if err != nil {
 		t.Fatalf("open pool: %v", err)
 	}
-	t.Cleanup(func() { Close(t, pool) })
 	return pool
 }
 

@@ -59,7 +59,8 @@ func StartOn(t testing.TB, databaseURL string, env ...string) *Service {
 	s := &Service{
 		DatabaseURL: databaseURL, Spans: tracetest.NewSpanRecorder(), Metrics: map[string]*telemetry.Telemetry{},
 	}
-	s.DB = pgtest.Pool(t, databaseURL)
+	s.DB = pgtest.Open(t, databaseURL)
+	t.Cleanup(func() { pgtest.Close(t, s.DB) }) // the one that it is by then
 	s.startSandbox(t)
 	maps.Copy(s.Env, pairs(env))
 	s.StartAPI(t)
