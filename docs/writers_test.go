@@ -13,24 +13,71 @@ import (
 // aggregates is the repositories of a transaction, by the method that gives each, and the aggregate that it saves.
 var aggregates = map[string]string{"Orders": "order", "Payments": "payment", "Products": "product", "Stock": "stock"}
 
-// useCaseCode is the functions and methods of internal/app. A method of the service is called through its receiver, so
-// its name here begins with a dot.
+// bookkeeping is the repositories of what is no aggregate: no caller and no other use case has seen it.
+var bookkeeping = map[string]bool{"Watermarks": true}
+
+// useCaseCode is the functions of internal/app by name, and the methods of the service and of the types that embed it, such
+// as one run of a job, as Type.method.
 func useCaseCode(t testing.TB) map[string]*ast.FuncDecl {
 	t.Helper()
-	functions := map[string]*ast.FuncDecl{}
+	functions, methods, types := map[string]*ast.FuncDecl{}, map[string]*ast.FuncDecl{}, map[string]bool{"Service.": true}
 	for _, file := range goFiles(t, "internal/app", isCode) {
 		for _, d := range file.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok {
-				switch receiver(f) {
-				case "":
-					functions[f.Name.Name] = f
-				case "Service.":
-					functions["."+f.Name.Name] = f
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if receiver(d) == "" {
+					functions[d.Name.Name] = d
+				} else {
+					methods[receiver(d)+d.Name.Name] = d
+				}
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					if s, ok := spec.(*ast.TypeSpec); ok && embedsService(s) {
+						types[s.Name.Name+"."] = true
+					}
 				}
 			}
 		}
 	}
+	for name, f := range methods {
+		if types[receiver(f)] {
+			functions[name] = f
+		}
+	}
 	return functions
+}
+
+func embedsService(s *ast.TypeSpec) bool {
+	structure, ok := s.Type.(*ast.StructType)
+	return ok && slices.ContainsFunc(structure.Fields.List, func(f *ast.Field) bool {
+		star, ok := f.Type.(*ast.StarExpr)
+		return ok && len(f.Names) == 0 && nameOf(star.X) == "Service"
+	})
+}
+
+// nameOf is the name that an expression is; empty: it is none.
+func nameOf(e ast.Expr) string {
+	if ident, ok := e.(*ast.Ident); ok {
+		return ident.Name
+	}
+	return ""
+}
+
+// typesIn is the types of a function's receiver and of its variables that are made by a composite literal.
+func typesIn(f *ast.FuncDecl) map[string]string {
+	types := map[string]string{}
+	if f.Recv != nil && len(f.Recv.List[0].Names) == 1 {
+		types[f.Recv.List[0].Names[0].Name] = strings.TrimSuffix(receiver(f), ".")
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		if a, ok := n.(*ast.AssignStmt); ok && len(a.Lhs) == 1 && len(a.Rhs) == 1 {
+			if literal, ok := a.Rhs[0].(*ast.CompositeLit); ok {
+				types[nameOf(a.Lhs[0])] = nameOf(literal.Type)
+			}
+		}
+		return true
+	})
+	return types
 }
 
 // saves adds the aggregates that a function saves, and those that it saves by way of the functions that it names.
@@ -40,32 +87,48 @@ func saves(functions map[string]*ast.FuncDecl, name string, seen, saved map[stri
 		return
 	}
 	seen[name] = true
-	service := ""
-	if f.Recv != nil && len(f.Recv.List[0].Names) == 1 {
-		service = f.Recv.List[0].Names[0].Name
-	}
+	types := typesIn(f)
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.Ident:
 			saves(functions, n.Name, seen, saved)
 		case *ast.SelectorExpr:
-			if x, ok := n.X.(*ast.Ident); ok {
-				if n.Sel.Name == "Save" {
-					saved["of a variable: call Save on the repository that the transaction gives"] = true
-				}
-				if x.Name == service {
-					saves(functions, "."+n.Sel.Name, seen, saved)
-				}
-				return false
+			noteSave(n, saved)
+			x := ast.Unparen(n.X)
+			of := types[nameOf(x)]
+			if literal, ok := x.(*ast.CompositeLit); ok {
+				of = nameOf(literal.Type)
 			}
-			if repository, ok := n.X.(*ast.CallExpr); ok && n.Sel.Name == "Save" {
-				if of, ok := repository.Fun.(*ast.SelectorExpr); ok {
-					saved[aggregates[of.Sel.Name]] = true
-				}
+			if of == "" {
+				return nameOf(x) == "" // a field or function of something else is none of the service's
+			}
+			if method := of + "." + n.Sel.Name; functions[method] != nil {
+				saves(functions, method, seen, saved)
+			} else {
+				saves(functions, "Service."+n.Sel.Name, seen, saved) // by embedding
 			}
 		}
 		return true
 	})
+}
+
+// noteSave adds the aggregate of a call of Save on a repository that the transaction gives.
+func noteSave(n *ast.SelectorExpr, saved map[string]bool) {
+	if n.Sel.Name != "Save" {
+		return
+	}
+	repository := ""
+	if call, ok := n.X.(*ast.CallExpr); ok {
+		if of, ok := call.Fun.(*ast.SelectorExpr); ok {
+			repository = of.Sel.Name
+		}
+	}
+	switch {
+	case aggregates[repository] != "":
+		saved[aggregates[repository]] = true
+	case !bookkeeping[repository]:
+		saved["of an unknown repository: call Save on one that the transaction gives"] = true
+	}
 }
 
 // methodOf is the method of the service that is an operation: change-shipping-address is ChangeShippingAddress.
@@ -83,8 +146,8 @@ func TestRecordsListWhatTheyChange(t *testing.T) {
 	functions := useCaseCode(t)
 	for name, u := range useCases(t) {
 		saved := map[string]bool{}
-		saves(functions, "."+methodOf(name), map[string]bool{}, saved)
-		if functions["."+methodOf(name)] == nil && name != "purge-idempotency-keys" { // which the store does by itself
+		saves(functions, "Service."+methodOf(name), map[string]bool{}, saved)
+		if functions["Service."+methodOf(name)] == nil && name != "purge-idempotency-keys" { // which the store does by itself
 			t.Errorf("internal/app has no Service.%s for %s", methodOf(name), name)
 		}
 		stated := map[string]bool{}

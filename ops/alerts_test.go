@@ -63,6 +63,7 @@ const (
 	calls    = "orders_provider_call_duration_seconds_count"
 	runs     = "orders_job_duration_seconds_count"
 	jobs     = "orders_outbox_jobs"
+	findings = "orders_payment_findings_total"
 )
 
 // healthy is the service of the readings on a good day: what went wrong in the story happens no more.
@@ -71,7 +72,7 @@ func healthy(t *testing.T) *world {
 	w := readWorld(t)
 	for _, s := range w.series {
 		code, outcome := s.labels.Get("code"), s.labels.Get("outcome")
-		if code != "" && code != "ok" || outcome == "unknown" || outcome == "again" {
+		if code != "" && code != "ok" || slices.Contains([]string{"unknown", "key_unusable", "again"}, outcome) {
 			w = w.with(s.labels.Get("__name__"), selectorOf(s), still(s.value(time.Minute)))
 		}
 	}
@@ -90,21 +91,29 @@ func selectorOf(s series) string {
 
 // troubles makes each alert's trouble happen to a healthy service.
 var troubles = map[string]func(*world) *world{
-	"OrdersPaymentsUnresolved": func(w *world) *world { return w.with("orders_payments_open", "status=unresolved", still(1)) },
+	"OrdersPaymentsRefused": func(w *world) *world { return w.with("orders_payments_open", "status=refused", still(1)) },
+	"OrdersPaymentsUndecided": func(w *world) *world {
+		return w.with("orders_payments_oldest_age_seconds", "", still(3600))
+	},
 	"OrdersPaymentsLate": func(w *world) *world {
-		return w.with("orders_outbox_oldest_age_seconds", "kind=charge-order", still(3600))
+		return w.with("orders_outbox_oldest_age_seconds", "kind=refund-charge", still(3600))
 	},
 	"OrdersPaymentsLostTheirJobs": func(w *world) *world { return w.with("orders_payments_reconciled_total", "", growing(1)) },
 	"OrdersProviderFailing": func(w *world) *world {
-		return w.with(calls, "call=charge,outcome=unknown", growing(100))
+		return w.with(calls, "call=confirm_intent,outcome=unknown", growing(100))
 	},
-	"OrdersChargesDeclined": func(w *world) *world {
-		return w.with(calls, "call=charge,outcome=declined", growing(100))
+	"OrdersChargesDeclined": func(w *world) *world { return w.with(findings, "kind=charge_declined", growing(100)) },
+	"OrdersRefundsFailed":   func(w *world) *world { return w.with(findings, "kind=refund_failed_late", growing(0.1)) },
+	"OrdersUnknownCharges": func(w *world) *world {
+		return w.with("orders_charges_unmatched", "kind=unknown_charge", still(1))
 	},
-	"OrdersRefundsRefused": func(w *world) *world { return w.with(calls, "call=refund,outcome=declined", growing(0.1)) },
-	"OrdersOutboxGrowing":  func(w *world) *world { return w.with(jobs, "state=retryable", growing(10)) },
+	"OrdersSecondCharges":       func(w *world) *world { return w.with(findings, "kind=second_charge", growing(0.1)) },
+	"OrdersPaymentsUnexplained": func(w *world) *world { return w.with(findings, "kind=mismatch", growing(0.1)) },
+	"OrdersDisputes":            func(w *world) *world { return w.with(findings, "kind=dispute", growing(0.1)) },
+	"OrdersOutboxGrowing":       func(w *world) *world { return w.with(jobs, "state=retryable", growing(10)) },
 	"OrdersWorkersStuck": func(w *world) *world {
-		return w.with(runs, "kind=charge-order", still(9)).with(runs, "kind=refund-charge", still(9))
+		return w.with(runs, "kind=charge-order", still(9)).with(runs, "kind=refund-charge", still(9)).
+			with(runs, "kind=settle-payment", still(9))
 	},
 	"OrdersWorkersGone":   func(w *world) *world { return w.without(jobs) },
 	"OrdersJobsDiscarded": func(w *world) *world { return w.with(jobs, "state=discarded", still(1)) },
@@ -162,15 +171,36 @@ func TestAlertsFireOnTheirTroubleOnly(t *testing.T) {
 	}
 }
 
+// Ensure an alert that watches several things fires on each of them.
+func TestAlertsFireOnEachTrouble(t *testing.T) {
+	t.Parallel()
+	further := map[string][]func(*world) *world{
+		"OrdersPaymentsRefused": {func(w *world) *world { return w.with(findings, "kind=refund_refused", growing(0.1)) }},
+		"OrdersProviderFailing": {
+			func(w *world) *world { return w.with(calls, "call=create_intent,outcome=refused", growing(100)) },
+			func(w *world) *world { return w.with(calls, "call=create_refund,outcome=key_unusable", growing(100)) },
+		},
+		"OrdersRefundsFailed": {func(w *world) *world { return w.with(findings, "kind=refund_failed", growing(0.1)) }},
+		"OrdersPaymentsUnexplained": {
+			func(w *world) *world { return w.with(findings, "kind=late_charge", growing(0.1)) },
+			func(w *world) *world { return w.with(findings, "kind=refund_unexplained", growing(0.1)) },
+		},
+	}
+	for _, r := range alerts(t) {
+		for i, happen := range further[r.Alert] {
+			if len(happen(healthy(t)).ask(t, r.Expr)) == 0 {
+				t.Errorf("%s misses its trouble %d", r.Alert, i+2)
+			}
+		}
+	}
+}
+
 // Ensure an alert on single events does not miss the first, which makes the series that it looks at.
 func TestAlertsFireOnTheFirstEvent(t *testing.T) {
 	t.Parallel()
 	first := map[string]func(*world) *world{
 		"OrdersBug": func(w *world) *world {
 			return w.with(requests, "code=internal_error,operation=place-order", appeared(1))
-		},
-		"OrdersRefundsRefused": func(w *world) *world {
-			return w.with(calls, "call=refund,outcome=declined", appeared(1))
 		},
 	}
 	for _, r := range alerts(t) {

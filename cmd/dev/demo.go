@@ -26,7 +26,7 @@ type chapter struct {
 // can still be working on it; the other chapters are told meanwhile.
 func tour() []chapter {
 	return []chapter{
-		{"Kill the worker in mid-charge", "nothing is lost and nothing is charged twice; chapter 14 tells how it ends", killWorker},
+		{"Kill the worker in mid-charge", "nothing is lost and nothing is charged twice; chapter 18 tells how it ends", killWorker},
 		{"Place an order", "one order, one charge, after the answer", placeOrder},
 		{"Lose the answer and try again", "the retry gets the first answer; nothing happens twice", loseAnswer},
 		{"Twenty duplicates at once", "one of them works, the others get its answer, byte for byte", twentyDuplicates},
@@ -37,10 +37,14 @@ func tour() []chapter {
 		{"Change the address while it is shipped", "one wins; no parcel leaves for an address that the order no longer shows",
 			addressAgainstShipment},
 		{"Cancel while it is shipped", "one wins; no cancelled order is shipped, and its money is back once", cancelAgainstShipment},
-		{"Cancel while the card is charged", "the charge that comes too late is refunded, once", cancelDuringCharge},
+		{"Let the provider answer 500 and save it", "the intent's state tells what happened; one charge", savedError},
+		{"Cancel after the card was charged", "the charge won at the provider: it is refunded, once", cancelLoses},
+		{"Cancel before the card is charged", "the cancellation won at the provider: nothing is charged", cancelWins},
+		{"Deliver an event three times", "it is received once, and changes nothing that is known", repeatedEvent},
 		{"Eight refunds where three fit", "three are accepted; nobody gets back more than was paid", eightRefunds},
+		{"A refund fails a day later", "the balance is back, an operator hears of it, and it can be refunded again", lateFailure},
 		{"Forty buyers, thirty lamps", "thirty orders, ten refusals, and nobody sees a version conflict", fortyBuyers},
-		{"The killed worker's charge", "another worker finishes it, with the same key: one charge", resumeCharge},
+		{"The killed worker's charge", "another worker reads what the provider holds, and finishes it: one charge", resumeCharge},
 		{"The books", "what was charged, refunded and sold adds up, for every order and sku", balanceBooks},
 		{"The metrics", "/metrics of the API and the worker tell the same story", readMetrics},
 	}

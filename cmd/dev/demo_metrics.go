@@ -27,7 +27,7 @@ func readMetrics(ctx context.Context, s *step) error {
 	if err != nil {
 		return err
 	}
-	const requests, calls = "orders_request_duration_seconds_count", "orders_provider_call_duration_seconds_count"
+	const requests = "orders_request_duration_seconds_count"
 
 	placed := s.metric(api, requests, "operation", "place-order", "code", "ok")
 	replays := s.metric(api, "orders_idempotent_replays_total", "operation", "place-order")
@@ -43,20 +43,15 @@ func readMetrics(ctx context.Context, s *step) error {
 	s.check(waits > 0, "duplicates waited for the one that worked, and not in vain")
 	s.check(s.metric(api, requests, "code", string(openapi.ProblemCodeInternalError)) == 0, "no bug was met")
 
-	charges := s.metric(worker, calls, "call", "charge", "outcome", "succeeded")
-	ledger := accounts(s.provider.Ledger())
-	s.check(charges == charged(ledger), "the worker was told of all %d charges of the provider's ledger", charged(ledger))
+	const findings = "orders_payment_findings_total"
+	s.check(s.metric(worker, findings, "kind", "charge_declined") == 1, "one card was declined")
+	s.check(s.metric(worker, findings, "kind", "refund_failed_late") == 1, "one refund failed after it had succeeded")
+	amiss := s.metric(worker, findings, "kind", "second_charge") + s.metric(worker, findings, "kind", "mismatch")
+	s.check(amiss == 0, "no order was charged twice, and no answer was about something else")
 	open := s.metric(worker, "orders_payments_open") + s.metric(worker, "orders_refunds_open") +
 		s.metric(worker, "orders_outbox_oldest_age_seconds")
 	s.check(open == 0, "nothing waits: the outbox is empty, no payment and no refund is open")
 	return nil
-}
-
-func charged(ledger map[string]account) (n int) {
-	for _, a := range ledger {
-		n += a.charges
-	}
-	return n
 }
 
 // toldOf is how many answers of the tour so far had a problem's code.

@@ -5,51 +5,22 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"example.com/orders/client"
 	"example.com/orders/client/openapi"
 	"example.com/orders/internal/sandbox"
 )
 
-// holdCharges makes the provider charge every card and keep its answers until ClearFaults.
+// holdCharges makes the provider charge every card, keep its answers until ClearFaults, and lose its events.
 func (s *step) holdCharges() error {
-	return s.provider.SetFaults([]sandbox.FaultRule{{Operation: sandbox.OpCharge, Kind: sandbox.FaultHold}})
+	return s.provider.SetFaults([]sandbox.FaultRule{
+		{Operation: sandbox.OpCharge, Kind: sandbox.FaultHold}, lostEvents(),
+	})
 }
 
 // charged waits until the provider has charged an order, whether or not the service knows.
 func (s *step) charged(ctx context.Context, id openapi.OrderID) error {
 	return until(ctx, "the provider's charge", func() (bool, error) { return s.account(id).charges > 0, nil })
-}
-
-func cancelDuringCharge(ctx context.Context, s *step) error {
-	stock, alice := s.onHand(ctx, tea), s.as("alice")
-	if err := s.holdCharges(); err != nil {
-		return err
-	}
-	defer s.provider.ClearFaults()
-	s.story.line("", "The provider is slow: it charges, and keeps its answer.")
-	order, err := alice.PlaceOrder(ctx, basket(tea, 3))
-	if err != nil {
-		return err
-	}
-	id := order.Value.ID
-	if err := s.charged(ctx, id); err != nil {
-		return err
-	}
-	s.showLedger(id)
-	payment, err := alice.GetPayment(ctx, id)
-	if err != nil {
-		return err
-	}
-	s.check(payment.Value.Status == openapi.PaymentStatusPending, "the card is charged, and the service does not know yet")
-	if _, err := alice.CancelOrder(ctx, id, order.ETag, openapi.CancelOrderRequest{Reason: new("too slow")}); err != nil {
-		return err
-	}
-	s.check(s.account(id).refunds == 0, "the order is cancelled at once; nothing to refund is known yet")
-	s.provider.ClearFaults()
-	s.story.line("", "Now the provider answers.")
-	return s.cancelledAndRefunded(ctx, id, 3*1999, stock)
 }
 
 func eightRefunds(ctx context.Context, s *step) error {
@@ -170,26 +141,22 @@ func (s *step) leads(ctx context.Context) error {
 }
 
 func resumeCharge(ctx context.Context, s *step) error {
-	s.story.line("", "The order of the first chapter: %s.", s.killed)
-	s.story.line("", "A killed worker's job is taken over once it counts as crashed, which takes up to 20 s here ...")
+	s.story.line("", "Its job is taken over once it counts as crashed, which takes up to 20 s here. The provider's event is lost …")
+	stop := s.story.patience()
+	err := s.noJobs(ctx, s.killed)
+	stop()
+	if err != nil {
+		return err
+	}
 	payment, err := s.paid(ctx, s.killed, openapi.PaymentStatusSucceeded)
 	if err != nil {
 		return err
 	}
-	s.story.line("", "What the provider was asked for it:")
-	var attempts []sandbox.Attempt
-	for _, a := range s.provider.Attempts() {
-		if strings.Contains(a.IdempotencyKey, s.killed.String()) {
-			s.story.line("provider", "POST %s   Idempotency-Key: %s   %s", a.Path, a.IdempotencyKey, a.Outcome)
-			attempts = append(attempts, a)
-		}
-	}
+	s.story.line("", "The order of the first chapter: %s. What the provider was asked for it:", s.killed)
+	s.showAttempts(s.killed)
 	s.check(payment.Status == openapi.PaymentStatusSucceeded, "another worker took the job over; the payment has succeeded")
-	same := len(attempts) >= 2
-	for _, a := range attempts {
-		same = same && a.IdempotencyKey == attempts[0].IdempotencyKey && a.ParamsSHA256 == attempts[0].ParamsSHA256
-	}
-	s.check(same, "the provider was asked again, with the same key and the same parameters, and replayed its answer")
+	s.check(len(s.confirmations(s.killed)) == 1,
+		"it read the intent by its id and found it succeeded: the provider was not asked to charge again")
 	return s.chargedOnce(ctx, s.killed, 1250)
 }
 
@@ -226,11 +193,13 @@ func balanceBooks(ctx context.Context, s *step) error {
 	return nil
 }
 
-// atRest waits until no charge and no refund is on its way.
+// atRest waits until no charge and no refund is on its way, and no job is left that looks at one.
 func (s *step) atRest(ctx context.Context) error {
 	return until(ctx, "the last charges and refunds", func() (rest bool, err error) {
 		err = s.db.QueryRow(ctx, `SELECT NOT EXISTS (SELECT FROM payments WHERE status = 'pending')
-			AND NOT EXISTS (SELECT FROM refunds WHERE status = 'pending')`).Scan(&rest)
+			AND NOT EXISTS (SELECT FROM refunds WHERE status = 'pending')
+			AND NOT EXISTS (SELECT FROM river_job WHERE state IN ('available', 'pending', 'retryable', 'running', 'scheduled')
+				AND kind IN ('charge-order', 'refund-charge', 'settle-payment'))`).Scan(&rest)
 		return rest, err
 	})
 }

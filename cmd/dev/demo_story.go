@@ -55,6 +55,24 @@ func (s *story) line(who, format string, args ...any) {
 	s.printf("   %-8s %s\n", who, fmt.Sprintf(format, args...))
 }
 
+// patience says every five seconds that a wait goes on, until stop.
+func (s *story) patience() (stop func()) {
+	done := make(chan struct{})
+	go func() {
+		tick := time.NewTicker(5 * time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				s.line("", "… not yet")
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() { close(done) }
+}
+
 func (s *story) check(ok bool, what string) {
 	mark := s.paint(green, "✓")
 	if !ok {
@@ -67,17 +85,16 @@ func (s *story) check(ok bool, what string) {
 func (s *story) show(x passed) { s.printf("%s%s", s.request(x, ""), s.answer(x)) }
 
 func (s *story) request(x passed, times string) string {
-	text := fmt.Sprintf("   %-8s → %s %s%s%s\n", x.actor, x.method, x.path, times, named(x.sent, "Idempotency-Key", "If-Match",
-		"If-None-Match"))
-	return text + s.body(x.body)
+	line := fmt.Sprintf("   %-8s → %s %s%s", x.actor, x.method, x.path, times)
+	return folded(line, named(x.sent, "Idempotency-Key", "If-Match", "If-None-Match")) + s.body(x.body)
 }
 
 func (s *story) answer(x passed) string {
 	if x.err != nil {
 		return fmt.Sprintf("   %-8s ✂ %s\n", "", "the answer is lost")
 	}
-	text := fmt.Sprintf("   %-8s ← %s%s\n", "", x.outcome(), named(x.received, "Location", "ETag", "Idempotent-Replayed", "Retry-After"))
-	return text + s.body(x.answer)
+	line := fmt.Sprintf("   %-8s ← %s", "", x.outcome())
+	return folded(line, named(x.received, "Location", "ETag", "Idempotent-Replayed", "Retry-After")) + s.body(x.answer)
 }
 
 func (s *story) body(raw []byte) string {
@@ -85,7 +102,26 @@ func (s *story) body(raw []byte) string {
 	if text == "" {
 		return ""
 	}
-	return fmt.Sprintf("   %-8s   %s\n", "", s.paint(dim, text))
+	return fmt.Sprintf("   %-8s   %s\n", "", s.paint(dim, cut(text, columns-14)))
+}
+
+// columns is how wide the tour is.
+const columns = 120
+
+// cut shortens a text to so many characters; dots stand for what is gone.
+func cut(text string, most int) string {
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-2]) + " …"
+	}
+	return text
+}
+
+// folded puts the headers of a line under it where the line is too long for both.
+func folded(line, headers string) string {
+	if len([]rune(line+headers)) <= columns || headers == "" {
+		return line + headers + "\n"
+	}
+	return fmt.Sprintf("%s\n%12s%s\n", line, "", strings.TrimLeft(headers, " "))
 }
 
 // gist is a body without what a reader of the story does not need; dots stand for it.
@@ -96,7 +132,7 @@ func gist(raw []byte) string {
 		return ""
 	}
 	var members []string
-	cut := ""
+	dots := ""
 	for d.More() {
 		var value json.RawMessage
 		name, err := d.Token()
@@ -104,12 +140,12 @@ func gist(raw []byte) string {
 			return ""
 		}
 		if slices.Contains(dull, fmt.Sprint(name)) || string(value) == "null" {
-			cut = " …"
+			dots = " …"
 			continue
 		}
 		members = append(members, fmt.Sprintf("%q:%s", name, value))
 	}
-	return "{" + strings.Join(members, ",") + cut + "}"
+	return "{" + strings.Join(members, ",") + dots + "}"
 }
 
 // named lists those of the headers that there are.
@@ -126,9 +162,9 @@ func named(h interface{ Get(string) string }, names ...string) string {
 // summary prints the table and returns what broke.
 func (s *story) summary(told []*step, took time.Duration) error {
 	s.printf("\n%s\n\n", s.paint(bold, "What was promised, and what was seen"))
-	broken := 0
+	failed := 0
 	for _, t := range told {
-		broken += t.broken
+		failed += t.broken
 		mark := s.paint(green, "✓")
 		if t.broken > 0 {
 			mark = s.paint(red, "✗")
@@ -137,8 +173,8 @@ func (s *story) summary(told []*step, took time.Duration) error {
 			t.took.Seconds())
 	}
 	s.printf("\n   %.0f s in all.\n", took.Seconds())
-	if broken > 0 {
-		return fmt.Errorf("%d checks failed: a promise is broken", broken)
+	if failed > 0 {
+		return fmt.Errorf("%d checks failed: a promise is broken", failed)
 	}
 	s.printf("   Every promise held.\n")
 	return nil

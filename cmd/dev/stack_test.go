@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -20,4 +21,21 @@ func TestFirstRunMakesTheDataFolder(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.stop())
 	require.FileExists(t, state)
+}
+
+// Ensure a state file of another version of the sandbox stops the start with one line that says what to do, and is kept.
+func TestForeignStateFileIsToldInOneLine(t *testing.T) {
+	t.Parallel()
+	s := &stack{
+		env: map[string]string{"AUTH_ISSUER": "http://sandbox.test"}, sealed: true, log: slog.New(slog.DiscardHandler), notes: io.Discard,
+	}
+	state := filepath.Join(t.TempDir(), "sandbox.json")
+	const former = `{"signing_key":null,"charges":{},"keys":{}}`
+	require.NoError(t, os.WriteFile(state, []byte(former), 0o600))
+	_, err := s.startSandbox(t.Context(), "127.0.0.1:0", state)
+	require.ErrorContains(t, err, state+" is not a state file of this version of the sandbox; move it away to start anew")
+	require.NotContains(t, err.Error(), "\n")
+	kept, err := os.ReadFile(state)
+	require.NoError(t, err)
+	require.Equal(t, former, string(kept))
 }

@@ -49,7 +49,7 @@ const (
 	oldestJobs    = `SELECT kind, extract(epoch FROM now() - min(created_at))` + jobsByKind + liveJobs + ` GROUP BY 1`
 	openPayments  = ` FROM payments WHERE status IN ('pending', 'unresolved')`
 	countPayments = `SELECT CASE refusal WHEN '' THEN 'pending' ELSE 'refused' END, count(*)` + openPayments + ` GROUP BY 1`
-	oldestPayment = `SELECT '', coalesce(extract(epoch FROM now() - min(created_at)), 0)` + openPayments
+	oldestPayment = `SELECT '', coalesce(extract(epoch FROM now() - min(created_at)), 0)` + openPayments + ` AND refusal = ''`
 	openUnmatched = `SELECT kind, count(*) FROM unmatched_charges WHERE returned_at IS NULL GROUP BY 1`
 	countRefunds  = `SELECT status, count(*) FROM refunds WHERE status = 'pending' GROUP BY 1`
 )
@@ -73,8 +73,9 @@ func workerGauges(m *telemetry.Metrics, pool *pgxpool.Pool, ready *readiness, st
 			Read:  counts(pool, countPayments, "pending", "refused"),
 		},
 		telemetry.Gauge{
-			Name: "orders.payments.oldest.age", About: "Age of the oldest payment that the provider has not decided.", Unit: "s",
-			Read: counts(pool, oldestPayment),
+			Name: "orders.payments.oldest.age", Unit: "s",
+			About: "Age of the oldest payment that the provider has neither decided nor refused.",
+			Read:  counts(pool, oldestPayment),
 		},
 		telemetry.Gauge{
 			Name: "orders.charges.unmatched", About: "Charges that no payment accounts for and that have not gone back.", Label: "kind",

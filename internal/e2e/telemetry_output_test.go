@@ -36,8 +36,10 @@ var (
 		"orders_outbox_oldest_age_seconds":                   {"kind", "charge-order"},
 		"orders_job_duration_seconds":                        {"kind", "charge-order", "outcome", "done"},
 		"orders_job_dispatch_seconds":                        {"kind", "charge-order"},
-		"orders_provider_call_duration_seconds":              {"call", "charge", "outcome", "succeeded"},
+		"orders_provider_call_duration_seconds":              {"call", "confirm_intent", "outcome", "answered"},
 		"orders_payments_open":                               {"status", "pending"},
+		"orders_payments_oldest_age_seconds":                 {},
+		"orders_payment_findings_total":                      {"kind", "charge_declined"},
 		"orders_idempotency_keys_purged_total":               {},
 		"orders_idempotency_keys_expired":                    {},
 		"orders_idempotency_keys_oldest_expired_age_seconds": {},
@@ -47,7 +49,7 @@ var (
 	// Those that stand at zero until something goes wrong.
 	zeroMetrics = []string{
 		"orders_idempotency_purge_failures_total", "orders_job_late_results_total", "orders_payments_reconciled_total",
-		"orders_refunds_open",
+		"orders_refunds_open", "orders_charges_unmatched",
 	}
 )
 
@@ -67,8 +69,9 @@ func TestTelemetryOfTheProcesses(t *testing.T) {
 	for _, code := range refusals {
 		require.Positive(t, api.value("orders_request_duration_seconds", "code", code), code)
 	}
-	for _, outcome := range []string{"succeeded", "declined", "unknown"} {
-		require.Positive(t, worker.value("orders_provider_call_duration_seconds", "call", "charge", "outcome", outcome), outcome)
+	for _, outcome := range []string{"answered", "refused", "key_unusable"} {
+		calls := worker.value("orders_provider_call_duration_seconds", "call", "confirm_intent", "outcome", outcome)
+		require.Positive(t, calls, outcome)
 	}
 	for _, name := range zeroMetrics {
 		require.Contains(t, worker, name)
