@@ -73,7 +73,7 @@ func (c charge) run(ctx, asked context.Context) error {
 // was cancelled before an intent was known, so no money can move.
 func (c charge) load(ctx context.Context) (seen look, settled bool, err error) {
 	err = c.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		order, payment, err := lockBoth(ctx, tx, c.ref)
+		order, payment, err := tx.Orders().WithPayment(ctx, c.ref.Tenant, c.ref.OrderID)
 		if err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func furthest(found []Intent) Intent {
 // where a worker of the release before this one has begun to ask meanwhile.
 func (c charge) note(ctx context.Context, before look, intentID string) (seen look, err error) {
 	err = c.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		order, payment, err := lockBoth(ctx, tx, c.ref)
+		order, payment, err := tx.Orders().WithPayment(ctx, c.ref.Tenant, c.ref.OrderID)
 		if err != nil {
 			return err
 		}
@@ -241,7 +241,7 @@ func (c charge) failed(ctx context.Context, seen look, cause error) error {
 	}
 	gaveUp := false
 	err := c.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		order, payment, err := lockBoth(ctx, tx, c.ref)
+		order, payment, err := tx.Orders().WithPayment(ctx, c.ref.Tenant, c.ref.OrderID)
 		if err != nil || payment.Settled() || payment.State().IntentID != seen.payment.IntentID {
 			return err
 		}
@@ -276,7 +276,7 @@ func (c charge) giveUp(ctx context.Context, tx Tx, order *domain.Order, payment 
 func (c charge) record(ctx context.Context, intent Intent) error {
 	var found []finding
 	err := c.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		order, payment, err := lockBoth(ctx, tx, c.ref)
+		order, payment, err := tx.Orders().WithPayment(ctx, c.ref.Tenant, c.ref.OrderID)
 		if err != nil {
 			return err
 		}
@@ -290,14 +290,4 @@ func (c charge) record(ctx context.Context, intent Intent) error {
 	}
 	c.report(ctx, c.ref, found)
 	return nil
-}
-
-// lockBoth locks an order and its payment, in the order that every use case keeps.
-func lockBoth(ctx context.Context, tx Tx, ref OrderRef) (*domain.Order, *domain.Payment, error) {
-	order, err := tx.Orders().ForUpdate(ctx, ref.Tenant, ref.OrderID)
-	if err != nil {
-		return nil, nil, err
-	}
-	payment, err := tx.Payments().ForUpdate(ctx, ref.Tenant, ref.OrderID)
-	return order, payment, err
 }

@@ -68,6 +68,8 @@ type Orders interface {
 	Add(ctx context.Context, o *domain.Order) error
 	Customer(ctx context.Context, tenant string, id domain.OrderID) (string, error)
 	ForUpdate(ctx context.Context, tenant string, id domain.OrderID) (*domain.Order, error)
+	// WithPayment locks the order, then its payment.
+	WithPayment(ctx context.Context, tenant string, id domain.OrderID) (*domain.Order, *domain.Payment, error)
 	Save(ctx context.Context, o *domain.Order) error
 }
 

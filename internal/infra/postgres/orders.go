@@ -39,17 +39,36 @@ func (r orders) Customer(ctx context.Context, tenant string, id domain.OrderID) 
 	return customer, notFound(r.s.flush(ctx))
 }
 
-// ForUpdate reads the lines in the same flight: they never change.
 func (r orders) ForUpdate(ctx context.Context, tenant string, id domain.OrderID) (*domain.Order, error) {
+	order := r.lock(tenant, id)
+	if err := r.s.flush(ctx); err != nil {
+		return nil, notFound(err)
+	}
+	return order(), nil
+}
+
+// WithPayment locks both in one flight. PostgreSQL runs its statements in order, so the order comes first.
+func (r orders) WithPayment(
+	ctx context.Context, tenant string, id domain.OrderID,
+) (*domain.Order, *domain.Payment, error) {
+	order, payment := r.lock(tenant, id), payments(r).lock(tenant, id)
+	if err := r.s.flush(ctx); err != nil {
+		return nil, nil, notFound(err)
+	}
+	return order(), payment(), nil
+}
+
+// lock collects the statements that lock an order and read its lines, which never change. It returns what gives the order
+// once they have been sent.
+func (r orders) lock(tenant string, id domain.OrderID) func() *domain.Order {
 	var s domain.OrderState
 	var lines []orderLine
 	r.s.read("lock order", selectOrder+` WHERE tenant_id = $1 AND id = $2 FOR UPDATE`, one(&s, scanOrder), tenant, id)
 	r.s.read("read order lines", selectLines, all(&lines, scanLine), tenant, []domain.OrderID{id})
-	if err := r.s.flush(ctx); err != nil {
-		return nil, notFound(err)
+	return func() *domain.Order {
+		addLines([]*domain.OrderState{&s}, lines)
+		return domain.RestoreOrder(s)
 	}
-	addLines([]*domain.OrderState{&s}, lines)
-	return domain.RestoreOrder(s), nil
 }
 
 // Save stores what can change of an order: lines, total and customer never do.

@@ -24,16 +24,26 @@ func (r payments) Add(_ context.Context, p *domain.Payment) error {
 	return nil
 }
 
-// ForUpdate reads the refunds in the same flight, once it has the lock.
 func (r payments) ForUpdate(ctx context.Context, tenant string, id domain.OrderID) (*domain.Payment, error) {
-	var s domain.PaymentState
-	r.s.read("lock payment", selectPayment+` WHERE tenant_id = $1 AND order_id = $2 FOR UPDATE`, one(&s, scanPayment), tenant, id)
-	r.s.read("read refunds", selectRefunds, all(&s.Refunds, scanRefund), tenant, id)
+	payment := r.lock(tenant, id)
 	if err := r.s.flush(ctx); err != nil {
 		return nil, notFound(err)
 	}
-	inCurrency(&s)
-	return domain.RestorePayment(s), nil
+	return payment(), nil
+}
+
+// lock collects the statements that lock a payment and then read its refunds. It returns what gives the payment once they
+// have been sent.
+func (r payments) lock(tenant string, id domain.OrderID) func() *domain.Payment {
+	var s domain.PaymentState
+	var refunds []domain.Refund
+	r.s.read("lock payment", selectPayment+` WHERE tenant_id = $1 AND order_id = $2 FOR UPDATE`, one(&s, scanPayment), tenant, id)
+	r.s.read("read refunds", selectRefunds, all(&refunds, scanRefund), tenant, id)
+	return func() *domain.Payment {
+		s.Refunds = refunds
+		inCurrency(&s)
+		return domain.RestorePayment(s)
+	}
 }
 
 // Save stores the payment and its refunds: refunds are part of the aggregate, under its version.
