@@ -202,7 +202,7 @@ func settleRefund(p *domain.Payment, f ProviderRefund, now time.Time) (changed b
 	case f.Amount != known.Amount:
 		return false, []finding{{FindingRefundUnexplained, f.ID}}
 	case f.Status == known.Status || f.Status == domain.RefundPending:
-		return false, nil
+		return p.IdentifyRefund(known.ID, f.ID, now), nil
 	}
 	if err := p.SettleRefund(known.ID, f.Status, f.ID, now); err != nil {
 		return false, []finding{{FindingRefundUnexplained, f.ID}}
