@@ -109,6 +109,12 @@ func (s shop) loseRefund(order string) {
 func (s shop) giveUpCharge(order, status string) {
 	s.t.Helper()
 	s.exec(`UPDATE payments SET status = $2, charge_id = '', version = version + 1 WHERE order_id = $1`, order, status)
+	s.cancelHere(order)
+}
+
+// cancelHere cancels an order in the books and puts its stock back.
+func (s shop) cancelHere(order string) {
+	s.t.Helper()
 	s.exec(`UPDATE orders SET status = 'cancelled', cancellation_reason = 'given up', cancelled_at = now(),
 		version = version + 1 WHERE id = $1`, order)
 	s.exec(`UPDATE stock SET on_hand = on_hand + 2, version = version + 1 WHERE sku = $1`, shopSKU)
