@@ -167,6 +167,20 @@ func TestReconcileAdoptsRefunds(t *testing.T) {
 	}
 }
 
+// Ensure a refund that was made by hand, and is still pending when it is adopted, is followed and not made a second time.
+func TestReconcileFollowsAnAdoptedRefund(t *testing.T) {
+	t.Parallel()
+	s := openShopToReconcile(t)
+	order := s.placePaid("pm_card_visa")
+	s.refundThere(s.intentOf(order), 1000, nil)
+	s.reconcile()
+	s.exec(`UPDATE refunds SET status = 'pending'`)
+	s.enqueueRefund(order, queryValue[string](s, `SELECT id::text FROM refunds WHERE order_id = $1`, order))
+	s.jobDone("refund-charge", order)
+	require.Equal(t, "succeeded", s.refundStatus(order))
+	require.Len(t, s.refunds(order, "succeeded"), 1)
+}
+
 // Ensure a refund that exceeds what the payment has left is alerted and changes nothing.
 func TestReconcileLeavesARefundThatDoesNotFit(t *testing.T) {
 	t.Parallel()
