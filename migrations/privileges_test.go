@@ -34,7 +34,9 @@ func TestEveryTableHasItsPrivileges(t *testing.T) {
 	all := texts(t, owner, tables)
 	require.NotEmpty(t, all)
 	require.Equal(t, all, texts(t, service, tables+` AND has_table_privilege(oid, 'SELECT')`))
-	require.Equal(t, []string{"idempotency_keys", "river_job", "river_leader", "river_notification", "river_queue"},
+	require.Equal(t, []string{
+		"idempotency_keys", "provider_events", "river_job", "river_leader", "river_notification", "river_queue", "unmatched_charges",
+	},
 		texts(t, service, tables+` AND has_table_privilege(oid, 'DELETE')`))
 	require.Empty(t, texts(t, service, tables+`
 		AND (relowner <> 'orders_owner'::regrole OR has_table_privilege(oid, 'TRUNCATE, REFERENCES, TRIGGER'))`))

@@ -1070,9 +1070,10 @@ type ClientInterface interface {
 
 	// ShipOrderWithBody Ship an order
 	//
-	// Staff note that the parcel has left, once the payment has succeeded. Conflicts with change-shipping-address and
-	// cancel-order: the version says which address, and which open order, the parcel was packed for. The version also
-	// makes a retry safe: a second application finds its tag stale, and the order shows the shipment.
+	// Staff note that the parcel has left, once the payment has succeeded and unless all of it has been refunded.
+	// Conflicts with change-shipping-address and cancel-order: the version says which address, and which open order, the
+	// parcel was packed for. The version also makes a retry safe: a second application finds its tag stale, and the
+	// order shows the shipment.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1081,9 +1082,10 @@ type ClientInterface interface {
 
 	// ShipOrder Ship an order
 	//
-	// Staff note that the parcel has left, once the payment has succeeded. Conflicts with change-shipping-address and
-	// cancel-order: the version says which address, and which open order, the parcel was packed for. The version also
-	// makes a retry safe: a second application finds its tag stale, and the order shows the shipment.
+	// Staff note that the parcel has left, once the payment has succeeded and unless all of it has been refunded.
+	// Conflicts with change-shipping-address and cancel-order: the version says which address, and which open order, the
+	// parcel was packed for. The version also makes a retry safe: a second application finds its tag stale, and the
+	// order shows the shipment.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1365,9 +1367,10 @@ func (c *Client) RefundOrder(ctx context.Context, orderID OrderID, params *Refun
 
 // ShipOrderWithBody Ship an order
 //
-// Staff note that the parcel has left, once the payment has succeeded. Conflicts with change-shipping-address and
-// cancel-order: the version says which address, and which open order, the parcel was packed for. The version also
-// makes a retry safe: a second application finds its tag stale, and the order shows the shipment.
+// Staff note that the parcel has left, once the payment has succeeded and unless all of it has been refunded.
+// Conflicts with change-shipping-address and cancel-order: the version says which address, and which open order, the
+// parcel was packed for. The version also makes a retry safe: a second application finds its tag stale, and the
+// order shows the shipment.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1386,9 +1389,10 @@ func (c *Client) ShipOrderWithBody(ctx context.Context, orderID OrderID, params 
 
 // ShipOrder Ship an order
 //
-// Staff note that the parcel has left, once the payment has succeeded. Conflicts with change-shipping-address and
-// cancel-order: the version says which address, and which open order, the parcel was packed for. The version also
-// makes a retry safe: a second application finds its tag stale, and the order shows the shipment.
+// Staff note that the parcel has left, once the payment has succeeded and unless all of it has been refunded.
+// Conflicts with change-shipping-address and cancel-order: the version says which address, and which open order, the
+// parcel was packed for. The version also makes a retry safe: a second application finds its tag stale, and the
+// order shows the shipment.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2612,9 +2616,10 @@ type ClientWithResponsesInterface interface {
 
 	// ShipOrderWithBodyWithResponse Ship an order
 	//
-	// Staff note that the parcel has left, once the payment has succeeded. Conflicts with change-shipping-address and
-	// cancel-order: the version says which address, and which open order, the parcel was packed for. The version also
-	// makes a retry safe: a second application finds its tag stale, and the order shows the shipment.
+	// Staff note that the parcel has left, once the payment has succeeded and unless all of it has been refunded.
+	// Conflicts with change-shipping-address and cancel-order: the version says which address, and which open order, the
+	// parcel was packed for. The version also makes a retry safe: a second application finds its tag stale, and the
+	// order shows the shipment.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -2623,9 +2628,10 @@ type ClientWithResponsesInterface interface {
 
 	// ShipOrderWithResponse Ship an order
 	//
-	// Staff note that the parcel has left, once the payment has succeeded. Conflicts with change-shipping-address and
-	// cancel-order: the version says which address, and which open order, the parcel was packed for. The version also
-	// makes a retry safe: a second application finds its tag stale, and the order shows the shipment.
+	// Staff note that the parcel has left, once the payment has succeeded and unless all of it has been refunded.
+	// Conflicts with change-shipping-address and cancel-order: the version says which address, and which open order, the
+	// parcel was packed for. The version also makes a retry safe: a second application finds its tag stale, and the
+	// order shows the shipment.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -4672,9 +4678,10 @@ func (c *ClientWithResponses) RefundOrderWithResponse(ctx context.Context, order
 
 // ShipOrderWithBodyWithResponse Ship an order
 //
-// Staff note that the parcel has left, once the payment has succeeded. Conflicts with change-shipping-address and
-// cancel-order: the version says which address, and which open order, the parcel was packed for. The version also
-// makes a retry safe: a second application finds its tag stale, and the order shows the shipment.
+// Staff note that the parcel has left, once the payment has succeeded and unless all of it has been refunded.
+// Conflicts with change-shipping-address and cancel-order: the version says which address, and which open order, the
+// parcel was packed for. The version also makes a retry safe: a second application finds its tag stale, and the
+// order shows the shipment.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4689,9 +4696,10 @@ func (c *ClientWithResponses) ShipOrderWithBodyWithResponse(ctx context.Context,
 
 // ShipOrderWithResponse Ship an order
 //
-// Staff note that the parcel has left, once the payment has succeeded. Conflicts with change-shipping-address and
-// cancel-order: the version says which address, and which open order, the parcel was packed for. The version also
-// makes a retry safe: a second application finds its tag stale, and the order shows the shipment.
+// Staff note that the parcel has left, once the payment has succeeded and unless all of it has been refunded.
+// Conflicts with change-shipping-address and cancel-order: the version says which address, and which open order, the
+// parcel was packed for. The version also makes a retry safe: a second application finds its tag stale, and the
+// order shows the shipment.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

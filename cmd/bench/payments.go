@@ -194,7 +194,7 @@ func (b *bench) drain(ctx context.Context, limit time.Duration) (perSecond float
 }
 
 func (b *bench) pending(ctx context.Context) (n int, err error) {
-	err = b.db.QueryRow(ctx, `SELECT count(*) FROM payments WHERE status IN ('pending', 'unresolved')`).Scan(&n)
+	err = b.db.QueryRow(ctx, `SELECT count(*) FROM payments WHERE status = 'pending'`).Scan(&n)
 	if err != nil {
 		return 0, fmt.Errorf("count pending payments: %w", err)
 	}

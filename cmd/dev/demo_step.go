@@ -194,7 +194,7 @@ func kindOf(x passed) string {
 	if x.err != nil {
 		return "no answer"
 	}
-	return x.outcome() + named(x.received, "Idempotent-Replayed")
+	return x.outcome() + strings.Join(named(x.received, "Idempotent-Replayed"), "")
 }
 
 func count(all []passed, is func(passed) bool) (n int) {

@@ -116,12 +116,17 @@ func cut(text string, most int) string {
 	return text
 }
 
-// folded puts the headers of a line under it where the line is too long for both.
-func folded(line, headers string) string {
-	if len([]rune(line+headers)) <= columns || headers == "" {
-		return line + headers + "\n"
+// folded goes on in further lines where a line is too long for its headers.
+func folded(line string, headers []string) string {
+	text := ""
+	for _, h := range headers {
+		if len([]rune(line+h)) > columns {
+			text += line + "\n"
+			line = fmt.Sprintf("%11s", "")
+		}
+		line += h
 	}
-	return fmt.Sprintf("%s\n%12s%s\n", line, "", strings.TrimLeft(headers, " "))
+	return text + line + "\n"
 }
 
 // gist is a body without what a reader of the story does not need; dots stand for it.
@@ -149,14 +154,13 @@ func gist(raw []byte) string {
 }
 
 // named lists those of the headers that there are.
-func named(h interface{ Get(string) string }, names ...string) string {
-	text := ""
+func named(h interface{ Get(string) string }, names ...string) (found []string) {
 	for _, name := range names {
 		if v := h.Get(name); v != "" {
-			text += "   " + name + ": " + v
+			found = append(found, "   "+name+": "+v)
 		}
 	}
-	return text
+	return found
 }
 
 // summary prints the table and returns what broke.

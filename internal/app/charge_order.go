@@ -255,7 +255,7 @@ func (c charge) failed(ctx context.Context, seen look, cause error) error {
 		payment.NextKey(seen.payment.KeyGeneration, tx.Now())
 		return tx.Payments().Save(ctx, payment)
 	})
-	if isRefusal {
+	if isRefusal && refused.Code != seen.payment.Refusal.Code { // once for each reason, not for each attempt
 		c.monitor.Finding(ctx, FindingChargeRefused, c.ref, refused.Code)
 	}
 	if err == nil && gaveUp {

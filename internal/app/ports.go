@@ -139,8 +139,8 @@ type UnmatchedCharges interface {
 	// Open lists, at most limit, the oldest ones that have not been returned: every second charge, and those of unknown
 	// orders that were added before.
 	Open(ctx context.Context, before time.Time, limit int) ([]UnmatchedCharge, error)
-	// Returned notes the refund that gave the money back.
-	Returned(ctx context.Context, c UnmatchedCharge, refundID string, now time.Time) error
+	// Returned notes the refund that gave the money back. It tells false where another run has noted it.
+	Returned(ctx context.Context, c UnmatchedCharge, refundID string, now time.Time) (bool, error)
 	// Drop forgets a charge that a payment may account for after all.
 	Drop(ctx context.Context, c UnmatchedCharge) error
 	// NextKey makes the next attempt at the refund use another idempotency key.

@@ -203,7 +203,7 @@ func agrees(payment *domain.Payment, o ProviderObject) bool {
 	case o.intentID() != p.IntentID:
 		return true // its intent says what it has to say
 	case o.Charge != nil:
-		return o.Charge.Refunded.Amount <= p.Refunded().Amount
+		return o.Charge.Refunded.Amount <= p.RefundedThere().Amount
 	}
 	known, here := payment.Refund(o.Refund.localID())
 	if !here {

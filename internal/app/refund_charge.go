@@ -14,8 +14,8 @@ import (
 
 // RefundCharge is the job behind a refund:
 //
-//	load, noting that the provider is asked → unless this is the first attempt, list the intent's refunds and look for this
-//	one → create it → record the outcome with the job's completion
+//	load, noting that the provider is asked → unless this is the first attempt at a young refund, list the intent's refunds
+//	and look for this one → create it → record the outcome with the job's completion
 //
 // An error means that the job must run again. Running it again at any point, twice at once too, is safe: the list does
 // not lag behind writes, and attempts at once send one key.
@@ -91,9 +91,10 @@ func (r refunding) load(ctx context.Context) (seen refundLook, settled bool, err
 	return seen, settled, err
 }
 
-// ask finds the refund at the provider, or creates it.
+// ask finds the refund at the provider, or creates it. A restore can make an old refund look as if it had never been asked
+// for, and the provider may have pruned its key.
 func (r refunding) ask(ctx context.Context, seen refundLook) (ProviderRefund, error) {
-	if !seen.first {
+	if !seen.first || seen.now.Sub(seen.refund.CreatedAt) > searchLag {
 		found, ok, err := r.find(ctx, seen)
 		if err != nil || ok {
 			return found, err
@@ -108,7 +109,7 @@ func (r refunding) ask(ctx context.Context, seen refundLook) (ProviderRefund, er
 // find looks for this refund among those of the intent.
 func (r refunding) find(ctx context.Context, seen refundLook) (ProviderRefund, bool, error) {
 	list, err := r.provider.ListRefunds(ctx, intentRequest(seen.payment))
-	i := slices.IndexFunc(list, func(f ProviderRefund) bool { return f.RefundID == r.id })
+	i := slices.IndexFunc(list, func(f ProviderRefund) bool { return f.localID() == r.id })
 	if err != nil || i < 0 {
 		return ProviderRefund{}, false, err
 	}
@@ -141,7 +142,7 @@ func (r refunding) failed(ctx context.Context, seen refundLook, cause error) err
 		payment.NextRefundKey(r.id, seen.refund.KeyGeneration, tx.Now()) // refusals are saved under the key as well
 		return tx.Payments().Save(ctx, payment)
 	})
-	if isRefusal {
+	if isRefusal && refused.Code != seen.refund.Refusal.Code { // once for each reason, not for each attempt
 		r.monitor.Finding(ctx, FindingRefundRefused, r.ref, refused.Code)
 	}
 	return errors.Join(cause, err)
@@ -202,7 +203,7 @@ func settleRefund(p *domain.Payment, f ProviderRefund, now time.Time) (changed b
 	case f.Amount != known.Amount:
 		return false, []finding{{FindingRefundUnexplained, f.ID}}
 	case f.Status == known.Status || f.Status == domain.RefundPending:
-		return false, nil
+		return p.IdentifyRefund(known.ID, f.ID, now), nil
 	}
 	if err := p.SettleRefund(known.ID, f.Status, f.ID, now); err != nil {
 		return false, []finding{{FindingRefundUnexplained, f.ID}}

@@ -39,7 +39,7 @@ func (s *Service) returnUnmatched(ctx context.Context, limit int, delay time.Dur
 
 // returnCharge tells whether the charge went back. It did not, and the next run tries again, where the provider refused,
 // has not decided, or where the key has become unusable.
-func (s *Service) returnCharge(ctx context.Context, c UnmatchedCharge) (done bool, err error) {
+func (s *Service) returnCharge(ctx context.Context, c UnmatchedCharge) (bool, error) {
 	if explained, err := s.explained(ctx, c); err != nil || explained {
 		return false, err
 	}
@@ -60,17 +60,20 @@ func (s *Service) returnCharge(ctx context.Context, c UnmatchedCharge) (done boo
 	case err == nil && refund.Status == domain.RefundFailed:
 		s.monitor.Finding(ctx, FindingRefundFailed, c.Ref, refund.Failure)
 	}
-	done = err == nil && refund.Status == domain.RefundSucceeded
-	err = s.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		if done {
-			return tx.Unmatched().Returned(ctx, c, refund.ID, tx.Now())
+	succeeded := err == nil && refund.Status == domain.RefundSucceeded
+	done := false
+	err = s.store.InTx(ctx, func(ctx context.Context, tx Tx) (err error) {
+		if succeeded {
+			done, err = tx.Unmatched().Returned(ctx, c, refund.ID, tx.Now())
+			return err
 		}
 		return tx.Unmatched().NextKey(ctx, c) // the key repeats its answer
 	})
-	if err == nil && done {
-		s.monitor.Finding(ctx, FindingUnmatchedReturned, c.Ref, c.Intent.ID)
+	if err != nil || !done {
+		return false, err
 	}
-	return err == nil && done, err
+	s.monitor.Finding(ctx, FindingUnmatchedReturned, c.Ref, c.Intent.ID)
+	return true, nil
 }
 
 // explained drops the charge of an unknown order that is here by now (it was brought back from elsewhere), and lets

@@ -158,6 +158,17 @@ func (s PaymentState) Refunded() Money {
 	return sum
 }
 
+// RefundedThere is that part of Refunded of which the provider's id is known.
+func (s PaymentState) RefundedThere() Money {
+	sum := Money{Currency: s.Amount.Currency}
+	for _, r := range s.Refunds {
+		if r.Status != RefundFailed && r.ProviderID != "" {
+			sum.Amount += r.Amount.Amount
+		}
+	}
+	return sum
+}
+
 // Balance is what can still be refunded: nothing before the charge has succeeded.
 func (s PaymentState) Balance() Money {
 	if s.Status != PaymentSucceeded {
@@ -230,6 +241,15 @@ func (p *Payment) SettleRefund(id uuid.UUID, outcome RefundStatus, providerID st
 	}
 	p.changeRefund(id, at, func(r *Refund) { r.Status, r.ProviderID = outcome, providerID })
 	return nil
+}
+
+// IdentifyRefund notes the provider's id of a refund that has none yet: the release before this one notes none.
+func (p *Payment) IdentifyRefund(id uuid.UUID, providerID string, at time.Time) (changed bool) {
+	if r, ok := p.Refund(id); !ok || r.ProviderID != "" {
+		return false
+	}
+	p.changeRefund(id, at, func(r *Refund) { r.ProviderID = providerID })
+	return true
 }
 
 // AdoptRefund adds a refund that the provider holds and this payment does not know. It fails where the refunds would

@@ -21,9 +21,9 @@ func TestOutageProviderGone(t *testing.T) {
 	s := openShop(t, rarely()...)
 	provider := networkTo(t, s.Env["STRIPE_BASE_URL"])
 	s.Env["STRIPE_BASE_URL"] = provider.URL
-	provider.cut()
 	log := keepJournal(s.Service)
 	startIdleWorker(t, s.Service)
+	provider.cut()
 	orders := []string{s.place("pm_card_visa"), s.place("pm_card_visa")} // too few failures to be left alone
 	for _, order := range orders {
 		s.awaitJob("charge-order", order, `cardinality(errors) >= 4`)

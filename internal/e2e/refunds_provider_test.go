@@ -172,6 +172,21 @@ func TestRefundWithAPrunedKeyIsFound(t *testing.T) {
 	require.Len(t, s.requireRefundedOnce(receipt), 1)
 }
 
+// Ensure a refund that looks as if it had never been asked for, as after a restore, is looked up once it is old.
+func TestRefundOfARestoreIsFound(t *testing.T) {
+	t.Parallel()
+	s := openShopWithoutEvents(t, rarely()...)
+	s.StartWorker(t)
+	order := s.placePaid("pm_card_visa")
+	receipt := s.refund(order, "r", 1000)
+	s.requireRefundedOnce(receipt)
+	s.exec(`UPDATE refunds SET status = 'pending', key_generation = 0, provider_id = '', created_at = created_at - interval '25 hours'`)
+	s.Sandbox.ForgetKeys()
+	s.enqueueRefund(order, receipt.Text("id"))
+	s.jobDone("refund-charge", order)
+	require.Len(t, s.requireRefundedOnce(receipt), 1)
+}
+
 // Ensure a refund is not asked for blindly while the list cannot be read.
 func TestRefundWaitsForTheList(t *testing.T) {
 	t.Parallel()

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"example.com/orders/internal/embeddedpg"
@@ -23,6 +24,7 @@ type operator struct {
 	shop
 	server *embeddedpg.Server
 	dir    string            // where the shell is
+	moved  *pgxpool.Pool     // of a database that the pages make; it outlives the service, whose books are checked at its end
 	env    map[string]string // what the pages let the operator fill in
 }
 
@@ -41,9 +43,10 @@ func openForOperators(t *testing.T, programs ...string) *operator {
 		}
 	}
 	owner, service := separate(t, server)
+	moved := pgtest.Pool(t, restoredOf(t, owner))
 	s := testkit.StartOn(t, owner, patient(rarely("DATABASE_URL", service)...)...)
 	s.Product(t, shopSKU, shopTotal/2, 100)
-	o := &operator{shop: shop{Service: s, t: t, alice: s.As(t, "alice")}, server: server, dir: t.TempDir()}
+	o := &operator{shop: shop{Service: s, t: t, alice: s.As(t, "alice")}, server: server, dir: t.TempDir(), moved: moved}
 	o.env = map[string]string{
 		"PATH":         strings.Join([]string{server.BinDir(), filepath.Dir(testkit.Binary(t, "migrate")), os.Getenv("PATH")}, ":"),
 		"DATABASE_URL": service, "MIGRATE_DATABASE_URL": owner, "ADMIN_URL": server.URL("orders"),

@@ -57,14 +57,16 @@ func (r unmatchedCharges) Open(ctx context.Context, before time.Time, limit int)
 }
 
 // Returned implements app.UnmatchedCharges.
-func (r unmatchedCharges) Returned(ctx context.Context, c app.UnmatchedCharge, refundID string, now time.Time) error {
-	_, err := r.tx.Exec(ctx, `
+func (r unmatchedCharges) Returned(
+	ctx context.Context, c app.UnmatchedCharge, refundID string, now time.Time,
+) (bool, error) {
+	tag, err := r.tx.Exec(ctx, `
 		UPDATE unmatched_charges SET refund_id = $3, returned_at = $4
 		WHERE tenant_id = $1 AND intent_id = $2 AND returned_at IS NULL`, c.Ref.Tenant, c.Intent.ID, refundID, now)
 	if err != nil {
-		return fmt.Errorf("note the return of a charge: %w", err)
+		return false, fmt.Errorf("note the return of a charge: %w", err)
 	}
-	return nil
+	return tag.RowsAffected() == 1, nil
 }
 
 // Drop implements app.UnmatchedCharges.
