@@ -11,11 +11,11 @@ import (
 // changes nothing.
 //
 //	intent                    payment pending                  failed or canceled       succeeded
-//	succeeded                 succeeded, and refunded where    adopted as succeeded,    nothing; where it is another
-//	                          the order is cancelled           and refunded             intent: returned
-//	requires_payment_method   failed; an open order cancelled  nothing                  nothing
-//	canceled                  canceled; where the order is     nothing                  nothing
-//	                          open: failed, order cancelled
+//	succeeded                 → succeeded; refunded where the  → succeeded, refunded    another intent is returned
+//	                          order is cancelled
+//	requires_payment_method   → failed, open order cancelled   –                        –
+//	canceled                  → canceled; where the order is   –                        –
+//	                          open: → failed, order cancelled
 func (s *Service) settle(
 	ctx context.Context, tx Tx, o *domain.Order, p *domain.Payment, intent Intent,
 ) ([]finding, error) {

@@ -27,8 +27,8 @@ var leastCharge = map[string]int64{
 
 // ValidCurrency tells whether code, in capitals, is a currency that can be charged.
 func ValidCurrency(code string) bool {
-	return len(code) == 3 && !strings.Contains(code, " ") &&
-		strings.Contains(noDecimals+" "+twoDecimals+" "+threeDecimals, code)
+	const known = noDecimals + " " + twoDecimals + " " + threeDecimals
+	return len(code) == 3 && !strings.Contains(code, " ") && strings.Contains(known, code)
 }
 
 // Payable tells whether the amount can be a price or a refund: positive, at most MaxCharge, and in a unit that the

@@ -260,7 +260,8 @@ func TestEventsOfAnotherTenant(t *testing.T) {
 	requireReceived(t, s.deliver(eventOf("evt_order", "payment_intent.succeeded", "default", one, s.intentOf(two))))
 	s.awaitJob("settle-payment", one, `args->>'tenant_id' = 'other' AND cardinality(errors) > 0`)
 	s.awaitJob("settle-payment", one, `args->>'tenant_id' = 'default' AND cardinality(errors) > 0`)
-	require.Equal(t, before, []string{s.payment(one).Header.Get("ETag"), s.payment(two).Header.Get("ETag")})
+	after := []string{s.payment(one).Header.Get("ETag"), s.payment(two).Header.Get("ETag")}
+	require.Equal(t, before, after)
 	require.Zero(t, s.Count(t, `unmatched_charges`))
 	require.Positive(t, s.found("worker", "mismatch"))
 	s.exec(`DELETE FROM river_job WHERE state <> 'running' AND kind = 'settle-payment'`)
