@@ -114,12 +114,12 @@ func TestTwentyCallersWithOneVersionOfAnOrder(t *testing.T) {
 func TestShipmentWaitsForThePayment(t *testing.T) {
 	t.Parallel()
 	s := openShopWithoutEvents(t)
+	startIdleWorker(t, s.Service)
 	s.faults(fault("charge", "hold", 0))
 	order := s.place("pm_card_visa")
 	tag := s.order(order).Header.Get("ETag")
 	ship := shipment("JD01")
 	requireRefused(t, ship.send(s, order, tag), 409, "payment_not_settled")
-	s.StartWorker(t)
 	s.held(1)
 	requireRefused(t, ship.send(s, order, tag), 409, "payment_not_settled")
 

@@ -20,11 +20,11 @@ func TestAddressChangeAgainstDecline(t *testing.T) {
 	for name, declineFirst := range map[string]bool{"the decline first": true, "the address change first": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := openShop(t)
+			s := openShopWithoutEvents(t)
+			startIdleWorker(t, s.Service)
 			s.faults(fault("charge", sandbox.FaultHold, 0))
 			order := s.place("pm_card_chargeDeclined")
 			tag := s.order(order).Header.Get("ETag")
-			s.StartWorker(t)
 			s.held(1)
 			change := redirect("2 Low Street")
 			start, changed := later(func() testkit.Answer { return change.send(s, order, tag) })
@@ -50,12 +50,12 @@ func TestAddressChangeAgainstDecline(t *testing.T) {
 // Standard: litespec/ext/concurrency#reject-silent-overwrites
 func TestStockIsMovedByAllAtOnce(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
-	cancelled := s.place("pm_card_visa")
+	s := openShopWithoutEvents(t)
+	startIdleWorker(t, s.Service)
 	s.faults(fault("charge", sandbox.FaultHold, 0))
+	cancelled := s.place("pm_card_visa")
 	s.place("pm_card_chargeDeclined")
 	s.place("pm_card_chargeDeclined")
-	s.StartWorker(t)
 	s.held(3)
 
 	row := s.HoldStock(t, shopSKU)
@@ -92,8 +92,8 @@ func TestCancellationAgainstTheAnswerToARefund(t *testing.T) {
 	for name, answerFirst := range map[string]bool{"the answer first": true, "the cancellation first": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := openShop(t)
-			s.StartWorker(t)
+			s := openShopWithoutEvents(t)
+			startIdleWorker(t, s.Service)
 			order := s.placePaid("pm_card_visa")
 			s.faults(fault("refund", sandbox.FaultHold, 0))
 			requireStatus(t, http.StatusAccepted, s.refund(order, "one", 1000))
@@ -120,10 +120,10 @@ func TestRefundAgainstTheCharge(t *testing.T) {
 	for name, chargeFirst := range map[string]bool{"the charge first": true, "the refund first": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := openShop(t)
+			s := openShopWithoutEvents(t)
+			startIdleWorker(t, s.Service)
 			s.faults(fault("charge", sandbox.FaultHold, 0))
 			order := s.place("pm_card_visa")
-			s.StartWorker(t)
 			s.held(1)
 			refund, refunded := later(func() testkit.Answer { return s.refund(order, "r", 1000) })
 			row := s.hold("payments", order)

@@ -62,9 +62,9 @@ func TestPaymentIntentAgainstCancellation(t *testing.T) {
 	t.Parallel()
 	bothOrders(t, func(t *testing.T, at schedule) {
 		s := openShopWithoutEvents(t)
+		startIdleWorker(t, s.Service)
 		s.faults(fault(sandbox.OpCreateIntent, sandbox.FaultHold, 1), fault(sandbox.OpConfirmIntent, sandbox.FaultHoldBefore, 1))
 		order := s.place("pm_card_visa")
-		s.StartWorker(t)
 		s.held(1) // the intent is created; the worker goes on to commit its id
 		release := func() { s.faults(fault(sandbox.OpConfirmIntent, sandbox.FaultError500Undone, 1)) }
 		requireStatus(t, http.StatusOK, s.cancelAgainst(release, order, at))
@@ -84,9 +84,9 @@ func TestPaymentSuccessAgainstCancellation(t *testing.T) {
 	t.Parallel()
 	bothOrders(t, func(t *testing.T, at schedule) {
 		s := openShopWithoutEvents(t)
+		startIdleWorker(t, s.Service)
 		s.faults(fault("charge", sandbox.FaultHold, 0))
 		order := s.place("pm_card_visa")
-		s.StartWorker(t)
 		s.held(1)
 		requireStatus(t, http.StatusOK, s.cancelAgainst(s.Sandbox.ClearFaults, order, at))
 		s.requireCancelled(order)
@@ -103,9 +103,9 @@ func TestPaymentDeclineAgainstCancellation(t *testing.T) {
 	t.Parallel()
 	bothOrders(t, func(t *testing.T, at schedule) {
 		s := openShopWithoutEvents(t)
+		startIdleWorker(t, s.Service)
 		s.faults(fault("charge", sandbox.FaultHold, 0))
 		order := s.place("pm_card_chargeDeclined")
-		s.StartWorker(t)
 		s.held(1)
 		answer := s.cancelAgainst(s.Sandbox.ClearFaults, order, at)
 		reason := "changed my mind"
@@ -128,7 +128,7 @@ func TestPaymentDeclineAgainstCancellation(t *testing.T) {
 func TestPaymentOfAPaidOrderIsRefundedOnCancellation(t *testing.T) {
 	t.Parallel()
 	s := openShopWithoutEvents(t)
-	s.StartWorker(t)
+	startIdleWorker(t, s.Service)
 	order := s.placePaid("pm_card_visa")
 	tag, key := s.order(order).Header.Get("ETag"), uuid.NewString()
 	send := func() testkit.Answer {
@@ -147,7 +147,7 @@ func TestPaymentOfAPaidOrderIsRefundedOnCancellation(t *testing.T) {
 func TestPaymentIsRefundedOnceByTwoCancellations(t *testing.T) {
 	t.Parallel()
 	s := openShopWithoutEvents(t)
-	s.StartWorker(t)
+	startIdleWorker(t, s.Service)
 	order := s.placePaid("pm_card_visa")
 	startFirst, first := later(func() testkit.Answer { return s.cancel(order) })
 	startSecond, second := later(func() testkit.Answer { return s.cancel(order) })

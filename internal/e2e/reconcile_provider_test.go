@@ -323,7 +323,7 @@ func TestReconcileReturnsTheOthers(t *testing.T) {
 // Ensure two workers that reconcile at once note and return a charge once.
 func TestReconcileTwiceAtOnce(t *testing.T) {
 	t.Parallel()
-	s := openShopToReconcile(t, "UNMATCHED_CHARGE_DELAY", "0s")
+	s := openShopToReconcile(t)
 	order, intent := s.unknownCharge()
 	s.faults(fault(sandbox.OpList, sandbox.FaultHold, 2))
 	one, two := enqueueJob(t, s.Service, jobReconcile), enqueueJob(t, s.Service, jobReconcile)
@@ -334,6 +334,7 @@ func TestReconcileTwiceAtOnce(t *testing.T) {
 	testkit.Eventually(t, "charge noted", func() bool { return s.noted(intent) })
 	s.settled()
 	testkit.CheckRest(t, s.Service)
+	s.delayPasses()
 	s.faults(fault("refund", sandbox.FaultHoldBefore, 0))
 	one, two = enqueueJob(t, s.Service, jobReconcile), enqueueJob(t, s.Service, jobReconcile)
 	s.held(1)
