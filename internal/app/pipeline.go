@@ -86,8 +86,8 @@ func run[R any](ctx context.Context, s *Service, c Command[R]) (result R, err er
 //
 //	authorize → validate → transaction { authorize the target → idempotency { handler } }
 //
-// So a denied or invalid attempt neither spends a key nor replays a result, and the claim, the change, the outbox
-// jobs and the stored answer commit together or not at all.
+// So a denied or invalid attempt neither spends a key nor replays a result, and the change, the outbox jobs
+// and the answer under its key commit together or not at all.
 func runKeyed[R any](ctx context.Context, s *Service, c Command[R]) (outcome Outcome, err error) {
 	if err := admit(c); err != nil {
 		return Outcome{}, err

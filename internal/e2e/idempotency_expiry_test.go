@@ -98,14 +98,14 @@ func TestIdempotencyAClaimBehindCleanupTakesTheKey(t *testing.T) {
 	}
 }
 
-// Ensure cleanup that meets a claim in the middle of replacing the record leaves it alone: the service's own skips it,
-// and one that waits for it finds that it has been renewed.
+// Ensure cleanup that meets a transaction which has replaced the record, and has not committed, leaves it alone: the
+// service's own skips it, and one that waits for it finds that it has been renewed.
 func TestIdempotencyCleanupBehindAClaimLeavesTheKey(t *testing.T) {
 	t.Parallel()
 	s, alice, old := startExpired(t)
-	held := s.HoldStock(t, "TEA-001")
+	held := holdCommits(t, s, goOn)
 	fresh := placeLater(alice, "k", one())
-	s.AwaitBlockedOn(t, "FROM stock")
+	s.AwaitBlockedOn(t, "commit")
 	require.Zero(t, purgeKeys(t, s))
 	patientPurge := testkit.Together(1, func(int) int64 {
 		tag, err := s.DB.Exec(t.Context(), purge)

@@ -16,6 +16,28 @@ import (
 // atTheGate is where the duplicates of one process wait, unseen by PostgreSQL.
 const atTheGate = "internal/infra/postgres.gate.enter"
 
+// looksAgain is where a duplicate pauses that has found its key in the hands of another process.
+const looksAgain = "internal/infra/postgres.pause"
+
+// holdCommits makes every transaction that writes an order wait in its COMMIT, with all that it has written, for as long as
+// the test holds what is returned. verdict is what the trigger then does.
+func holdCommits(t *testing.T, s *testkit.Service, verdict string) *testkit.Held {
+	t.Helper()
+	s.Begin(t).
+		Exec(`CREATE FUNCTION test_wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			PERFORM pg_advisory_xact_lock(1); ` + verdict + `; END $$`).
+		Exec(`CREATE CONSTRAINT TRIGGER test_wait AFTER INSERT ON orders DEFERRABLE INITIALLY DEFERRED
+			FOR EACH ROW EXECUTE FUNCTION test_wait()`).
+		Commit()
+	return s.Begin(t).Exec(`SELECT pg_advisory_xact_lock(1)`)
+}
+
+// The verdicts of holdCommits.
+const (
+	goOn   = `RETURN NULL`
+	refuse = `RAISE EXCEPTION 'forced' USING ERRCODE = '23514'`
+)
+
 // patient makes requests wait for locks and keys for as long as a test may hold them. Later settings win.
 func patient(env ...string) []string {
 	return append([]string{

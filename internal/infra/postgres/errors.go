@@ -32,6 +32,13 @@ func sqlState(err error) string {
 	return ""
 }
 
+// waitedForARow tells whether the lock that was not free in time was that of a row or of an index entry, not that of a
+// table: of those alone PostgreSQL says, in any language, where it waited.
+func waitedForARow(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.Where != ""
+}
+
 // stale is the reason of another try where there is no SQLSTATE.
 const stale = "stale"
 

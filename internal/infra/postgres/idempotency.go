@@ -145,6 +145,6 @@ WHERE k.expires_at <= $9`
 // CompleteKey implements app.Tx. Its error comes with the COMMIT.
 func (t *Tx) CompleteKey(print app.Fingerprint, reply app.Reply, retention time.Duration) {
 	k := t.key.scope
-	t.writeOne(statement{name: "complete key", missed: errKeyBusy, locked: errKeyBusy}, completeKey,
+	t.writeOne(statement{name: "complete key", missed: errKeyBusy, taken: errKeyBusy}, completeKey,
 		k.Tenant, k.Actor, k.Operation, k.Key, print[:], reply.Status, reply.Header, reply.Body, t.Now(), t.Now().Add(retention))
 }

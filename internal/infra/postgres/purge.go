@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// purgeBatch removes expired records, oldest first, by their full key. A record that a claim is replacing right now is
+// purgeBatch removes expired records, oldest first, by their full key. A record that a request is replacing right now is
 // locked and so skipped, as is one that another worker is removing. The condition stands twice on purpose: a record
 // that was renewed between the look and the lock stays. MATERIALIZED: the look is made once, whatever the plan, or the limit
 // would hold for each look.

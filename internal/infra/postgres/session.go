@@ -32,8 +32,8 @@ type statement struct {
 	name string
 	// missed is the error where the statement had to change exactly one row and did not; nil: any number will do.
 	missed error
-	// locked is the error where it met a lock that was not free in time; nil: PostgreSQL's own.
-	locked error
+	// taken is the error where another transaction had its row and did not end in time; nil: PostgreSQL's own.
+	taken error
 }
 
 func newSession(conn *pgxpool.Conn) *Session { return &Session{conn: conn, next: &pgx.Batch{}} }
@@ -50,6 +50,18 @@ func (s *Session) writeOne(st statement, sql string, args ...any) {
 func (s *Session) write(st statement, sql string, args ...any) {
 	s.names = append(s.names, st)
 	s.next.Queue(sql, args...)
+}
+
+// queueCommit collects the end of the transaction. PostgreSQL answers ROLLBACK, and no error, where an earlier flight had
+// failed and its error was not heeded.
+func (s *Session) queueCommit() {
+	s.names = append(s.names, statement{name: "commit"})
+	s.next.Queue("commit").Exec(func(tag pgconn.CommandTag) error {
+		if tag.String() != "COMMIT" {
+			return pgx.ErrTxCommitRollback
+		}
+		return nil
+	})
 }
 
 // read collects a query, whose rows collect gets once flush is called. Several can share a flight.
@@ -96,8 +108,8 @@ func (st statement) failed(err error) error {
 	switch state := sqlState(err); {
 	case state == divisionByZero && st.missed != nil:
 		return fmt.Errorf("%s: %w", st.name, st.missed)
-	case state == lockNotAvailable && st.locked != nil:
-		return fmt.Errorf("%s: %w", st.name, st.locked)
+	case state == lockNotAvailable && st.taken != nil && waitedForARow(err):
+		return fmt.Errorf("%s: %w", st.name, st.taken)
 	default:
 		return fmt.Errorf("%s: %w", st.name, err)
 	}

@@ -166,7 +166,7 @@ func (t *Tx) commit(ctx context.Context) error {
 	// The writes that go with it may still wait for a lock, which PostgreSQL itself ends.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.store.settings.LockTimeout+CommitTimeout)
 	defer cancel()
-	t.Write("commit", "commit")
+	t.queueCommit()
 	err := t.flush(ctx)
 	var refused *pgconn.PgError
 	switch {
@@ -180,7 +180,9 @@ func (t *Tx) commit(ctx context.Context) error {
 }
 
 // definite tells whether an error stands for a refusal of PostgreSQL.
-func definite(err error) bool { return errors.Is(err, app.ErrStale) || errors.Is(err, errKeyBusy) }
+func definite(err error) bool {
+	return errors.Is(err, app.ErrStale) || errors.Is(err, errKeyBusy) || errors.Is(err, pgx.ErrTxCommitRollback)
+}
 
 // pause waits for d, or less when ctx ends: try again, where a deadline ended it.
 func pause(ctx context.Context, d time.Duration) error {

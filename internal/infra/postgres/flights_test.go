@@ -1,0 +1,151 @@
+package postgres
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/orders/internal/app"
+)
+
+// rivals runs two keyed transactions under one key, neither of which has seen the other: they took the turns of two other
+// keys, as if they shared no advisory locks. Each is held until both have done their work; then both send it with the key
+// and COMMIT.
+func (s saving) rivals(scope app.KeyScope, work func(ctx context.Context, tx app.Tx, name string) error) [2]error {
+	var bothDone, ended sync.WaitGroup
+	bothDone.Add(2)
+	var results [2]error
+	for i, name := range []string{"one", "two"} {
+		ended.Go(func() {
+			results[i] = s.inTx(s.t.Context(), func(tx *Tx) {
+				tx.lookUp(keyOf(name))
+				tx.key.scope = scope
+			}, func(ctx context.Context, tx app.Tx) error {
+				record, err := tx.FindKey()
+				if err == nil && record == nil {
+					err = work(ctx, tx, name)
+				}
+				tx.CompleteKey(app.Fingerprint{1}, replyOf(name), time.Hour)
+				bothDone.Done()
+				bothDone.Wait()
+				return err
+			})
+		})
+	}
+	ended.Wait()
+	return results
+}
+
+func replyOf(name string) app.Reply {
+	return app.Reply{Status: 201, Header: []byte("{}"), Body: []byte(name)}
+}
+
+// Ensure the index alone admits one of two requests under a key: the other one commits nothing, looks again and finds the
+// record.
+//
+// Standard: litespec/ext/concurrency#enforce-key-uniqueness
+// Standard: litespec/ext/concurrency#reload-concurrent-winners
+func TestTheIndexAdmitsOneRequestWithoutTheTurn(t *testing.T) {
+	t.Parallel()
+	s := newSaving(t)
+	s.addNotes()
+	scope := keyOf("k")
+	results := s.rivals(scope, note)
+	winner := "one"
+	if results[0] != nil {
+		winner, results[0], results[1] = "two", results[1], results[0]
+	}
+	require.NoError(t, results[0])
+	require.ErrorIs(t, results[1], errKeyBusy)
+	require.Equal(t, []string{winner}, s.notes(), "the other one left something")
+
+	var found *app.KeyRecord
+	require.NoError(t, s.InKeyedTx(t.Context(), scope, func(_ context.Context, tx app.Tx) (err error) {
+		found, err = tx.FindKey()
+		return err
+	}))
+	require.Equal(t, &app.KeyRecord{Fingerprint: app.Fingerprint{1}, Reply: replyOf(winner)}, found)
+}
+
+// Ensure the same where the record of the key has expired and was not removed: one of the two replaces it.
+//
+// Standard: litespec/ext/concurrency#enforce-key-uniqueness
+func TestTheIndexAdmitsOneReplacementWithoutTheTurn(t *testing.T) {
+	t.Parallel()
+	s := newSaving(t)
+	s.addNotes()
+	require.NoError(t, s.InKeyedTx(t.Context(), keyOf("k"), func(_ context.Context, tx app.Tx) error {
+		tx.CompleteKey(app.Fingerprint{}, replyOf("old"), time.Hour)
+		return nil
+	}))
+	s.exec(`UPDATE idempotency_keys SET created_at = now() - interval '2 hours', expires_at = now() - interval '1 hour'`)
+	results := s.rivals(keyOf("k"), note)
+	require.True(t, (results[0] == nil) != (results[1] == nil), "%v", results)
+	require.Len(t, s.notes(), 1)
+}
+
+// Ensure nothing of a flight stays where a statement before the COMMIT fails, wherever it stands.
+//
+// Standard: litespec/ext/concurrency#discard-failed-replay-state
+func TestAFailureBesideTheCommitLeavesNothing(t *testing.T) {
+	t.Parallel()
+	s := newSaving(t)
+	s.addNotes()
+	for position := range 3 {
+		err := s.InKeyedTx(t.Context(), keyOf("k"), func(ctx context.Context, tx app.Tx) error {
+			for i := range 3 {
+				if i == position {
+					tx.(*Tx).Write("fail", `INSERT INTO test_notes VALUES (NULL)`)
+				}
+				require.NoError(t, note(ctx, tx, "x"))
+			}
+			tx.CompleteKey(app.Fingerprint{}, replyOf("x"), time.Hour)
+			return nil
+		})
+		require.ErrorContains(t, err, "fail: ")
+		require.NotErrorIs(t, err, app.ErrOutcomeUnknown)
+		require.Empty(t, s.notes())
+	}
+}
+
+// Ensure a transaction in which a statement has failed is not taken for committed where that error was not heeded.
+//
+// Standard: litespec/ext/concurrency#discard-failed-replay-state
+func TestAnErrorThatWasNotHeededIsNoCommit(t *testing.T) {
+	t.Parallel()
+	s := newSaving(t)
+	s.addNotes()
+	err := s.InTx(t.Context(), func(ctx context.Context, tx app.Tx) error {
+		_, err := PgxTx(tx).Exec(ctx, `INSERT INTO test_notes VALUES (NULL)`)
+		require.Error(t, err)
+		return nil
+	})
+	require.ErrorIs(t, err, pgx.ErrTxCommitRollback)
+	require.NotErrorIs(t, err, app.ErrOutcomeUnknown)
+}
+
+// addNotes makes a table for what the tests' transactions write.
+func (s saving) addNotes() { s.exec(`CREATE TABLE test_notes (name text NOT NULL)`) }
+
+func (s saving) exec(sql string) {
+	s.t.Helper()
+	_, err := s.pool.Exec(s.t.Context(), sql)
+	require.NoError(s.t, err)
+}
+
+func note(_ context.Context, tx app.Tx, name string) error {
+	tx.(*Tx).Write("note", `INSERT INTO test_notes VALUES ($1)`, name)
+	return nil
+}
+
+func (s saving) notes() []string {
+	s.t.Helper()
+	rows, _ := s.pool.Query(s.t.Context(), `SELECT name FROM test_notes`)
+	list, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(s.t, err)
+	return list
+}
