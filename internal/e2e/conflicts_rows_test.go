@@ -20,7 +20,7 @@ func TestAddressChangeAgainstDecline(t *testing.T) {
 	for name, declineFirst := range map[string]bool{"the decline first": true, "the address change first": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := openShop(t)
+			s := openShopWithoutEvents(t)
 			s.faults(fault("charge", sandbox.FaultHold, 0))
 			order := s.place("pm_card_chargeDeclined")
 			tag := s.order(order).Header.Get("ETag")
@@ -50,7 +50,7 @@ func TestAddressChangeAgainstDecline(t *testing.T) {
 // Standard: litespec/ext/concurrency#reject-silent-overwrites
 func TestStockIsMovedByAllAtOnce(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	s := openShopWithoutEvents(t)
 	cancelled := s.place("pm_card_visa")
 	s.faults(fault("charge", sandbox.FaultHold, 0))
 	s.place("pm_card_chargeDeclined")
@@ -92,7 +92,7 @@ func TestCancellationAgainstTheAnswerToARefund(t *testing.T) {
 	for name, answerFirst := range map[string]bool{"the answer first": true, "the cancellation first": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := openShop(t)
+			s := openShopWithoutEvents(t)
 			s.StartWorker(t)
 			order := s.placePaid("pm_card_visa")
 			s.faults(fault("refund", sandbox.FaultHold, 0))

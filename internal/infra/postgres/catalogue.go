@@ -14,7 +14,7 @@ type products struct{ s *Session }
 
 func (r products) Add(ctx context.Context, p *domain.Product) error {
 	s := p.State()
-	tag, err := (immediate{r.s}).Exec(ctx, `
+	tag, err := r.s.Immediate().Exec(ctx, `
 		INSERT INTO products (tenant_id, sku, name, price_amount, price_currency, active, created_at, updated_at, version)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1)
 		ON CONFLICT (tenant_id, sku) DO NOTHING`,

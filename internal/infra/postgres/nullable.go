@@ -1,18 +1,10 @@
 package postgres
 
 import (
-	"context"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"example.com/orders/internal/domain"
 )
-
-// querier is what reading needs: a transaction or the pool.
-type querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-}
 
 // nullableShipment is the three columns that are there together or not at all.
 type nullableShipment struct {
