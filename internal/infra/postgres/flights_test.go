@@ -116,6 +116,25 @@ func TestAFailureBesideTheCommitLeavesNothing(t *testing.T) {
 	}
 }
 
+// Ensure a flight that cannot be sent, since an argument cannot be encoded, is an error that left nothing, not an unknown
+// outcome.
+//
+// Standard: litespec/ext/concurrency#discard-failed-replay-state
+func TestAFlightThatCannotBeSentLeavesNothing(t *testing.T) {
+	t.Parallel()
+	s := newSaving(t)
+	s.addNotes()
+	err := s.InTx(t.Context(), func(ctx context.Context, tx app.Tx) error {
+		require.NoError(t, note(ctx, tx, "x"))
+		tx.(*Tx).Write("unsendable", `INSERT INTO test_notes VALUES ($1)`, struct{}{})
+		return nil
+	})
+	require.Error(t, err)
+	require.NotErrorIs(t, err, app.ErrOutcomeUnknown)
+	require.NotErrorIs(t, err, app.ErrTryAgain)
+	require.Empty(t, s.notes())
+}
+
 // Ensure a transaction in which a statement has failed is not taken for committed where that error was not heeded.
 //
 // Standard: litespec/ext/concurrency#discard-failed-replay-state

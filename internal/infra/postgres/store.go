@@ -170,10 +170,11 @@ func (t *Tx) commit(ctx context.Context) error {
 	t.queueCommit()
 	err := t.flush(ctx)
 	var refused *pgconn.PgError
+	var unsent pgx.ErrPreprocessingBatch // a statement could not be prepared, or an argument not be encoded
 	switch {
 	case err == nil, definite(err),
 		errors.As(err, &refused) && refused.SeverityUnlocalized == "ERROR",
-		pgconn.SafeToRetry(err): // nothing was sent
+		errors.As(err, &unsent), pgconn.SafeToRetry(err): // COMMIT was not sent
 		return err
 	default:
 		return fmt.Errorf("%w: %w", app.ErrOutcomeUnknown, err)
