@@ -30,7 +30,7 @@ func TestContractExamplesAreAccepted(t *testing.T) {
 		operations := contract.Paths.Value(path).Operations()
 		for _, method := range slices.Sorted(maps.Keys(operations)) {
 			op := operations[method]
-			if op.RequestBody == nil {
+			if op.RequestBody == nil || len((*op.Security)[0]["oauth2"]) == 0 { // a signed one: see TestProviderEvent
 				continue
 			}
 			examples := op.RequestBody.Value.Content["application/json"].Examples
@@ -148,16 +148,17 @@ func TestAnOrderThatCommitsLateIsFoundByOverlap(t *testing.T) {
 	s := openShop(t)
 	s.Product(t, "SLOW-001", 100, 10)
 	seen := s.place("pm_card_visa")
-	held := s.HoldStock(t, "SLOW-001")
+	// A key of the same name, in a transaction that has not ended, holds the order up when it has its id already.
+	held := s.Begin(t).Exec(claimOfAnother)
 	start, late := later(func() testkit.Answer {
-		return place(s.alice, "late", testkit.OrderBody("pm_card_visa", "SLOW-001", "1"))
+		return place(s.alice, "k", testkit.OrderBody("pm_card_visa", "SLOW-001", "1"))
 	})
 	start()
-	s.AwaitBlockedOn(t, "FROM stock")
+	s.AwaitBlockedOn(t, "INTO idempotency_keys")
 	newest := s.place("pm_card_visa")
 	list := func() []string { return walk(t, s.alice, "/v1/orders", func() {}, "limit", "1") }
 	require.Equal(t, []string{newest, seen}, list())
-	held.Commit()
+	held.Rollback()
 	answer := late()
 	requirePlaced(t, answer)
 	require.Equal(t, []string{newest, answer.Text("id"), seen}, list())

@@ -174,10 +174,10 @@ func placeAnother(t *testing.T, s *testkit.Service, anotherInstance bool) <-chan
 // the statement's own limit has passed, and the key is free.
 func TestIdempotencyALockedTableIsNotAKeyInProgress(t *testing.T) {
 	t.Parallel()
-	s := startPatient(t, "DB_LOCK_TIMEOUT", "50ms", "DB_MAX_CONNS", "1")
+	s := startPatient(t, "DB_LOCK_TIMEOUT", "50ms", "DB_MAX_CONNS", "1", "IDEMPOTENCY_KEY_WAIT", "1s")
 	alice := s.As(t, "alice")
 	requirePlaced(t, place(alice, "before", tea()))              // so that the connection has prepared its statements
-	for _, mode := range []string{"ACCESS EXCLUSIVE", "SHARE"} { // of an ALTER TABLE, and of a CREATE INDEX
+	for _, mode := range []string{"SHARE", "ACCESS EXCLUSIVE"} { // of a CREATE INDEX, and of an ALTER TABLE
 		held := s.Begin(t).Exec(`LOCK TABLE idempotency_keys IN ` + mode + ` MODE`)
 		requireTryAgain(t, place(alice, "k", tea()))
 		held.Rollback()

@@ -37,7 +37,9 @@ func TestLifecycleServerCutsBadClientsOff(t *testing.T) {
 	slowBody := dial(t, s.Service, head+"Idempotency-Key: k\r\nContent-Type: application/json\r\nContent-Length: 200\r\n\r\n{")
 	hugeHeaders := dial(t, s.Service, head+"X-Filler: "+strings.Repeat("x", 64<<10)+"\r\n\r\n")
 	s.place("pm_card_visa")
-	require.Zero(t, scrape(t, s.Metrics["api"]).value("orders_db_connections", "state", "used"))
+	testkit.Eventually(t, "no connection in use, but for the notification of the worker", func() bool {
+		return scrape(t, s.Metrics["api"]).value("orders_db_connections", "state", "used") == 0
+	})
 
 	answer, err := http.ReadResponse(bufio.NewReader(hugeHeaders), nil)
 	require.NoError(t, err)

@@ -106,7 +106,7 @@ func TestLifecycleSecondSignalEndsAtOnce(t *testing.T) {
 // Ensure a worker that is asked to stop lets a job finish that the provider answers in time.
 func TestLifecycleStopFinishesJobs(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, "SHUTDOWN_TIMEOUT", "5m", "JOB_TIMEOUT", "5m", "JOB_RESCUE_AFTER", "10m", "PROVIDER_TIMEOUT", "4m")
+	s := openShopWithoutEvents(t, "SHUTDOWN_TIMEOUT", "5m", "JOB_TIMEOUT", "5m", "JOB_RESCUE_AFTER", "10m", "PROVIDER_TIMEOUT", "4m")
 	p := testkit.Process(t, "worker", s.Env)
 	s.faults(fault("charge", sandbox.FaultHold, 1))
 	order := s.place("pm_card_visa")
@@ -124,7 +124,7 @@ func TestLifecycleStopFinishesJobs(t *testing.T) {
 // once by another, which pays the order without a second charge.
 func TestLifecycleStopLeavesLongJobsToOthers(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, "SHUTDOWN_TIMEOUT", "2s", "JOB_TIMEOUT", "5m", "JOB_RESCUE_AFTER", "10m", "PROVIDER_TIMEOUT", "4m")
+	s := openShopWithoutEvents(t, "SHUTDOWN_TIMEOUT", "2s", "JOB_TIMEOUT", "5m", "JOB_RESCUE_AFTER", "10m", "PROVIDER_TIMEOUT", "4m")
 	p := testkit.Process(t, "worker", s.Env)
 	s.faults(fault("charge", sandbox.FaultHold, 1))
 	order := s.place("pm_card_visa")

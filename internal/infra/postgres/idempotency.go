@@ -88,9 +88,9 @@ type keyLookup struct {
 	record *app.KeyRecord
 }
 
-// lookUp collects the two looks at a key: take the turn among all processes, then read the completed record. A record that
-// is found ends the matter, whoever has the turn. The turn is an optimisation: it keeps two requests from doing the same
-// work. What admits one of them is the unique index, when the record is inserted.
+// lookUp collects the two looks at a key: try the turn among all processes, then read the completed record. A record is
+// replayed with or without the turn. The turn is an optimisation: it keeps two requests from doing the same work. What
+// admits one of them is the unique index, when the record is inserted.
 func (t *Tx) lookUp(scope app.KeyScope) {
 	t.key = &keyLookup{scope: scope}
 	t.read("take the turn of a key", `SELECT pg_try_advisory_xact_lock($1)`, into(&t.key.free), turnOf(scope))
@@ -114,7 +114,8 @@ func scanKey(row pgx.CollectableRow) (r app.KeyRecord, err error) {
 	return r, err
 }
 
-// turnOf is the number of the advisory lock of a key. Two keys that share one wait for each other, and no more.
+// turnOf is the number of the advisory lock of a key: any 64 bits will do. Two keys that share one wait for each other, and
+// no more.
 func turnOf(k app.KeyScope) int64 {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", k.Tenant, k.Actor, k.Operation, k.Key))
 	return int64(binary.BigEndian.Uint64(sum[:8]))

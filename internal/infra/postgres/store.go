@@ -57,7 +57,8 @@ func NewStore(
 	pool *pgxpool.Pool, outbox func(*Session) app.Outbox, settings Settings, o Observer, traces trace.TracerProvider,
 ) *Store {
 	return &Store{
-		pool: pool, outbox: outbox, enqueued: func() {}, settings: settings, observer: o, tracer: traces.Tracer("orders/postgres"), gate: newGate(),
+		pool: pool, outbox: outbox, enqueued: func() {}, settings: settings, observer: o,
+		tracer: traces.Tracer("orders/postgres"), gate: newGate(),
 		probes: make(chan struct{}, max(1, pool.Config().MaxConns/2)),
 	}
 }
@@ -156,9 +157,9 @@ func (*Store) end(ctx context.Context, tx *Tx) {
 	_, _ = tx.conn.Exec(ctx, "rollback")
 }
 
-// commit sends the writes that are left, and COMMIT behind them. It is not sent for a caller that has gone; once it was
-// sent it goes on even when the caller goes, since a COMMIT that is cut short leaves its outcome unknown. A definite refusal
-// by the server comes back as it is; when the answer is lost, so is the outcome.
+// commit sends the writes that are left, and COMMIT behind them. It is not sent for a caller that has gone. Once sent it
+// goes on even when the caller goes, since a COMMIT that is cut short leaves its outcome unknown. A definite refusal by the
+// server comes back as it is; when the answer is lost, so is the outcome.
 func (t *Tx) commit(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("before commit: %w", err)
@@ -169,10 +170,11 @@ func (t *Tx) commit(ctx context.Context) error {
 	t.queueCommit()
 	err := t.flush(ctx)
 	var refused *pgconn.PgError
+	var unsent pgx.ErrPreprocessingBatch // a statement could not be prepared, or an argument not be encoded
 	switch {
 	case err == nil, definite(err),
 		errors.As(err, &refused) && refused.SeverityUnlocalized == "ERROR",
-		pgconn.SafeToRetry(err): // nothing was sent
+		errors.As(err, &unsent), pgconn.SafeToRetry(err): // COMMIT was not sent
 		return err
 	default:
 		return fmt.Errorf("%w: %w", app.ErrOutcomeUnknown, err)
@@ -213,7 +215,7 @@ type Tx struct {
 func (t *Tx) Now() time.Time { return t.now.UTC() }
 
 // PgxTx is the transaction beneath one that a Store has begun, for completing a job in it.
-func PgxTx(tx app.Tx) pgx.Tx { return immediate{tx.(*Tx).Session} } //nolint:forcetypeassert // there is no other
+func PgxTx(tx app.Tx) pgx.Tx { return tx.(*Tx).Immediate() } //nolint:forcetypeassert // there is no other
 
 // Orders implements app.Tx.
 func (t *Tx) Orders() app.Orders { return orders{t.Session} }
@@ -228,13 +230,13 @@ func (t *Tx) Products() app.Products { return products{t.Session} }
 func (t *Tx) Stock() app.StockRepository { return stock{t.Session} }
 
 // Inbox implements app.Tx.
-func (t *Tx) Inbox() app.Inbox { return inbox{immediate{t.Session}} }
+func (t *Tx) Inbox() app.Inbox { return inbox{t.Immediate()} }
 
 // Unmatched implements app.Tx.
-func (t *Tx) Unmatched() app.UnmatchedCharges { return unmatchedCharges{immediate{t.Session}} }
+func (t *Tx) Unmatched() app.UnmatchedCharges { return unmatchedCharges{t.Immediate()} }
 
 // Watermarks implements app.Tx.
-func (t *Tx) Watermarks() app.Watermarks { return watermarks{immediate{t.Session}} }
+func (t *Tx) Watermarks() app.Watermarks { return watermarks{t.Immediate()} }
 
 // Outbox implements app.Tx.
 func (t *Tx) Outbox() app.Outbox {
