@@ -92,6 +92,34 @@ func TestTheIndexAdmitsOneReplacementWithoutTheTurn(t *testing.T) {
 	require.Len(t, s.notes(), 1)
 }
 
+// Ensure a key that another transaction has not ended is told from a lock on the whole table, when the insert gives up.
+func TestATableLockIsNoBusyKey(t *testing.T) {
+	t.Parallel()
+	s := newSaving(t)
+	complete := func(key string) error {
+		return s.inTx(t.Context(), func(tx *Tx) {
+			tx.Write("limit", `SET LOCAL lock_timeout = '50ms'`)
+			tx.lookUp(keyOf(key))
+		}, func(_ context.Context, tx app.Tx) error {
+			tx.CompleteKey(app.Fingerprint{}, replyOf("x"), time.Hour)
+			return nil
+		})
+	}
+	for statement, want := range map[string]error{
+		`LOCK TABLE idempotency_keys IN SHARE MODE`: app.ErrTryAgain,
+		`INSERT INTO idempotency_keys (tenant_id, actor_id, operation, key, fingerprint, state, created_at, expires_at)
+			VALUES ('t', 'a', 'o', 'k', sha256('x'), 'claimed', now(), now() + interval '1 hour')`: errKeyBusy,
+	} {
+		held, err := s.pool.Begin(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, complete(want.Error()[:3])) // with another key: the connection has then prepared the insert
+		_, err = held.Exec(t.Context(), statement)
+		require.NoError(t, err)
+		require.ErrorIs(t, complete("k"), want)
+		require.NoError(t, held.Rollback(t.Context()))
+	}
+}
+
 // Ensure nothing of a flight stays where a statement before the COMMIT fails, wherever it stands.
 //
 // Standard: litespec/ext/concurrency#discard-failed-replay-state
