@@ -41,6 +41,7 @@ build: ## Build the static binaries into bin/
 .PHONY: test
 test: ## Run all tests with the race detector, against a real PostgreSQL that they start
 	go test -race -count=1 -timeout 30m ./...
+	go test -count=1 ./internal/model # its large bounds, which the race detector would make slow
 	cd ops && go test -count=1 ./...
 
 .PHONY: lint

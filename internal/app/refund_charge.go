@@ -59,7 +59,7 @@ func (r refunding) run(ctx context.Context) error {
 	defer cancel()
 	answer, err := r.ask(asked, seen)
 	if err != nil {
-		return r.failed(ctx, seen, err)
+		return r.failed(ctx, asked, seen, err)
 	}
 	if answer.Status == domain.RefundPending {
 		return errUndecided
@@ -118,7 +118,7 @@ func (r refunding) find(ctx context.Context, seen refundLook) (ProviderRefund, b
 
 // failed notes what the next run has to know of a failed call, and returns the error for the job. A refund that the
 // provider refuses for good, or has refused for too long, has failed.
-func (r refunding) failed(ctx context.Context, seen refundLook, cause error) error {
+func (r refunding) failed(ctx, asked context.Context, seen refundLook, cause error) error {
 	if errors.Is(cause, ErrMismatch) {
 		r.monitor.Finding(ctx, FindingMismatch, r.ref, r.id.String())
 	}
@@ -127,9 +127,7 @@ func (r refunding) failed(ctx context.Context, seen refundLook, cause error) err
 		return cause
 	}
 	if isRefusal && (refused.Final || r.expired(seen)) {
-		return r.record(ctx, ProviderRefund{
-			RefundID: r.id, Amount: seen.refund.Amount, Status: domain.RefundFailed, Failure: refused.Code,
-		})
+		return r.refused(ctx, asked, seen, refused)
 	}
 	err := r.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		payment, err := tx.Payments().ForUpdate(ctx, r.ref.Tenant, r.ref.OrderID)
@@ -146,6 +144,20 @@ func (r refunding) failed(ctx context.Context, seen refundLook, cause error) err
 		r.monitor.Finding(ctx, FindingRefundRefused, r.ref, refused.Code)
 	}
 	return errors.Join(cause, err)
+}
+
+// refused ends a refund that the provider refuses. What it refuses can have gone back before, by a refund that is not known
+// here, as after a restore from a backup: that one could not be adopted while this one held the balance.
+func (r refunding) refused(ctx, asked context.Context, seen refundLook, cause *RefusedError) error {
+	others, err := r.provider.ListRefunds(asked, intentRequest(seen.payment))
+	made := slices.ContainsFunc(others, func(f ProviderRefund) bool { return f.localID() == r.id })
+	if err != nil || made { // the next run finds it
+		return errors.Join(cause, err)
+	}
+	failed := ProviderRefund{
+		RefundID: r.id, Amount: seen.refund.Amount, Status: domain.RefundFailed, Failure: cause.Code,
+	}
+	return r.settleRefunds(ctx, r.ref, append([]ProviderRefund{failed}, others...), r.done)
 }
 
 func (r refunding) expired(seen refundLook) bool {
