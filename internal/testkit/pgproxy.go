@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,7 +19,7 @@ type CommitFault int
 
 // The faults.
 const (
-	LoseCommit CommitFault = iota // it never reaches the server; both sides are cut
+	LoseCommit CommitFault = iota // it never reaches the server, what was sent before it does; both sides are cut
 	LoseReply                     // the server carries it out; then both sides are cut
 	HoldReply                     // the server carries it out; its reply waits until Release
 )
@@ -136,13 +137,14 @@ func (l *link) cut() {
 
 func (l *link) toServer() {
 	defer l.cut()
+	prepared := map[string]string{}
 	// The first message has no type (protocol, "Message Formats").
 	for first := true; ; first = false {
 		m, err := readMessage(l.client, first)
 		if err != nil {
 			return
 		}
-		if isCommit(m) {
+		if sql, ok := executed(prepared, m); !first && ok && strings.EqualFold(sql, "commit") {
 			if c := l.proxy.next.Swap(nil); c != nil {
 				if c.fault == LoseCommit {
 					l.cut()
@@ -179,9 +181,6 @@ func (l *link) toClient() {
 		}
 	}
 }
-
-// isCommit tells whether the message is a simple query COMMIT, as pgx sends it.
-func isCommit(m []byte) bool { return m[0] == 'Q' && bytes.EqualFold(m[5:], []byte("commit\x00")) }
 
 // isCommitted tells whether the message says that a COMMIT has been carried out.
 func isCommitted(m []byte) bool { return m[0] == 'C' && bytes.Equal(m[5:], []byte("COMMIT\x00")) }

@@ -22,7 +22,13 @@ type Wire struct {
 
 	mu   sync.Mutex
 	open []net.Conn
-	sent map[string][]string // by application_name
+	sent map[string][]flight // by application_name
+}
+
+// flight is the statements that were sent together: until Sync, or one simple query.
+type flight struct {
+	statements []string
+	over       bool
 }
 
 // StartWire starts a Wire before the server of a database. TLS does not pass it: the URL must disable it.
@@ -30,7 +36,7 @@ func StartWire(t testing.TB, databaseURL string) *Wire {
 	t.Helper()
 	u, err := url.Parse(databaseURL)
 	require.NoError(t, err)
-	w := &Wire{server: u.Host, sent: map[string][]string{}}
+	w := &Wire{server: u.Host, sent: map[string][]flight{}}
 	w.listener, err = net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	u.Host = w.listener.Addr().String()
@@ -44,7 +50,22 @@ func StartWire(t testing.TB, databaseURL string) *Wire {
 func (w *Wire) Statements(application string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.sent[application])
+	var all []string
+	for _, f := range w.sent[application] {
+		all = append(all, f.statements...)
+	}
+	return all
+}
+
+// Flights is the same statements by the flight that they were sent in. To prepare statements takes a flight of its own,
+// which is not counted.
+func (w *Wire) Flights(application string) (all [][]string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, f := range w.sent[application] {
+		all = append(all, slices.Clone(f.statements))
+	}
+	return all
 }
 
 // Forget forgets the statements so far.
@@ -123,20 +144,31 @@ func (w *Wire) pass(from, to net.Conn) {
 }
 
 func (w *Wire) note(application string, prepared map[string]string, m []byte) {
+	sql, ok := executed(prepared, m)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := w.sent[application]
+	switch last := len(all) - 1; {
+	case ok && (last < 0 || all[last].over):
+		w.sent[application] = append(all, flight{[]string{sql}, m[0] == 'Q'})
+	case ok:
+		all[last].statements = append(all[last].statements, sql)
+	case m[0] == 'S' && last >= 0: // Sync
+		all[last].over = true
+	}
+}
+
+// executed tells which statement a client's message executes: a simple query, or the Bind of a statement that was prepared
+// on the same connection. prepared keeps the statements of that connection by name.
+func executed(prepared map[string]string, m []byte) (sql string, ok bool) {
 	texts := bytes.SplitN(m[5:], []byte{0}, 3)
-	var sql string
 	switch m[0] {
 	case 'P': // Parse: name, statement
 		prepared[string(texts[0])] = string(texts[1])
-		return
 	case 'B': // Bind: portal, name
-		sql = prepared[string(texts[1])]
+		return prepared[string(texts[1])], true
 	case 'Q':
-		sql = string(texts[0])
-	default:
-		return
+		return string(texts[0]), true
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.sent[application] = append(w.sent[application], sql)
+	return "", false
 }
