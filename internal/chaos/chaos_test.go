@@ -63,9 +63,9 @@ func TestChaos(t *testing.T) {
 		w = startWorld(t)
 		n = &nemesis{world: w, dice: dice(0), done: map[string]int{}}
 		callers := w.attack(n)
-		w.quieten()
+		n.quieten()
 		w.resolve(callers)
-		w.quieten()
+		n.quieten()
 		w.addDeclines(callers[0])
 		w.checkBooks(t)
 	})
@@ -118,22 +118,21 @@ var open = []string{
 }
 
 // quieten waits until nothing is open, while the provider decides what it has left open.
-func (w *world) quieten() {
+func (n *nemesis) quieten() {
 	time.Sleep(settleTime)
-	n := &nemesis{world: w, dice: dice(99)}
 	quiet := until(quietTime, func() bool {
 		n.finishProcessing()
 		n.repair(time.Now())
-		return !slices.ContainsFunc(open, func(from string) bool { return w.count(from) != 0 })
+		return !slices.ContainsFunc(open, func(from string) bool { return n.count(from) != 0 })
 	})
-	n.checkJobs()
+	n.look()
 	for _, from := range open {
-		if left := w.count(from); !quiet && left != 0 {
-			w.violation("not quiet %s after healing: %d of %s", quietTime, left, from)
+		if left := n.count(from); !quiet && left != 0 {
+			n.violation("not quiet %s after healing: %d of %s", quietTime, left, from)
 		}
 	}
-	if lost := w.count(`river_job WHERE state IN ('discarded', 'cancelled')`); lost != 0 {
-		w.violation("%d jobs were given up", lost)
+	if lost := n.count(`river_job WHERE state IN ('discarded', 'cancelled')`); lost != 0 {
+		n.violation("%d jobs were given up", lost)
 	}
 }
 

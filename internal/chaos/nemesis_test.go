@@ -23,6 +23,8 @@ type nemesis struct {
 	done  map[string]int // what it did, and how often
 	diary []string
 	due   []repair
+
+	deadlocks int // that PostgreSQL has counted since it last started
 }
 
 // repair is what undoes a fault, and when.
@@ -43,7 +45,7 @@ func (n *nemesis) rage(length time.Duration) {
 		deeds[n.dice.IntN(len(deeds))]()
 		time.Sleep(n.span(100, 500))
 		n.repair(time.Now())
-		n.checkJobs()
+		n.look()
 	}
 	n.repair(time.Now().Add(time.Hour))
 	n.Sandbox.ClearFaults()
@@ -228,9 +230,15 @@ const jobless = `(
 	SELECT FROM river_job j WHERE j.kind = w.kind AND j.finalized_at IS NULL
 		AND j.args->>'order_id' = w.order_id::text AND coalesce(j.args->>'refund_id', '') = w.refund_id)`
 
-// checkJobs checks that nothing waits for a job that does not exist.
-func (n *nemesis) checkJobs() {
+// look checks what must hold at any moment: nothing waits for a job that does not exist, and no two transactions have
+// waited for each other. A crash of the database forgets the deadlocks.
+func (n *nemesis) look() {
 	if found := n.count(jobless); found > 0 {
 		n.violation("%d charges or refunds are pending without a live job", found)
 	}
+	deadlocks := max(0, n.count(`pg_stat_database, generate_series(1, deadlocks) WHERE datname = 'orders'`))
+	if deadlocks > n.deadlocks {
+		n.violation("PostgreSQL has resolved %d deadlocks", deadlocks-n.deadlocks)
+	}
+	n.deadlocks = deadlocks
 }
