@@ -27,11 +27,12 @@ for fault; do
 	patch --quiet --directory="$copy" --strip=1 <"$faults/$fault.patch"
 	(cd "$copy" && go build ./...)
 	if finder "$fault" >"$copy/out" 2>&1; then
+		grep -A 2 'chaos_test.go:.* operations' "$copy/out" || true
 		echo "$fault: NOT FOUND in $((SECONDS - from)) s"
 		missed=1
 	else
 		echo "$fault: found in $((SECONDS - from)) s by $(sed -n 's/^found by: //p' "$faults/$fault.patch")"
-		grep -E '^ +chaos_test.go:[0-9]+: +[0-9.]+ s: |--- FAIL|Error:|chaos_test.go.*(not linearizable)' "$copy/out" | head -n "${LINES_EACH:-3}" | cut -c1-200
+		grep -E '^ +chaos_test.go:[0-9]+: +[0-9.]+ s: |--- FAIL|Error:|chaos_test.go.*(not linearizable)' "$copy/out" | head -n 3 | cut -c1-200 || true
 	fi
 done
 exit $missed

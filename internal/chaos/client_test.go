@@ -217,7 +217,10 @@ func (c *client) work() {
 }
 
 // name is a new one for what this client makes.
-func (c *client) name(kind string) string { c.made++; return fmt.Sprintf("%s-%d-%d", kind, c.id, c.made) }
+func (c *client) name(kind string) string {
+	c.made++
+	return fmt.Sprintf("%s-%d-%d", kind, c.id, c.made)
+}
 
 // order is one that was placed lately by any client, or nil.
 func (c *client) order() *placed {

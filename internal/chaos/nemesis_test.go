@@ -37,7 +37,7 @@ type repair struct {
 // rage does harm until the time is over, then heals.
 func (n *nemesis) rage(length time.Duration) {
 	deeds := slices.Concat(
-		slices.Repeat([]func(){n.kill}, 4), slices.Repeat([]func(){n.pause}, 2), slices.Repeat([]func(){n.stopDatabase}, 1),
+		slices.Repeat([]func(){n.kill}, 4), slices.Repeat([]func(){n.pause}, 2), slices.Repeat([]func(){n.stopDatabase}, 2),
 		slices.Repeat([]func(){n.harmLink}, 5), slices.Repeat([]func(){n.loseCommit}, 5),
 		slices.Repeat([]func(){n.upsetProvider}, 5), []func(){n.finishProcessing},
 	)

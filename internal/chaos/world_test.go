@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"example.com/orders/internal/embeddedpg"
+	"example.com/orders/internal/pgtest"
 	"example.com/orders/internal/sandbox"
 	"example.com/orders/internal/testkit"
 	"example.com/orders/migrations"
@@ -105,13 +105,11 @@ func (w *world) startDatabase() {
 	w.t.Cleanup(func() { require.NoError(w.t, w.server.Stop()) })
 	owner, service, err := w.server.Separate(ctx, "orders")
 	require.NoError(w.t, err)
-	pool, err := pgxpool.New(ctx, owner)
-	require.NoError(w.t, err)
+	pool := pgtest.Open(w.t, owner)
 	require.NoError(w.t, migrations.Up(ctx, pool))
-	pool.Close()
-	db, err := pgxpool.New(ctx, w.server.URL("orders"))
-	require.NoError(w.t, err)
-	w.t.Cleanup(db.Close)
+	pgtest.Close(w.t, pool)
+	db := pgtest.Open(w.t, w.server.URL("orders"))
+	w.t.Cleanup(func() { pgtest.Close(w.t, db) })
 	w.Service = &testkit.Service{DB: db, DatabaseURL: service}
 }
 
