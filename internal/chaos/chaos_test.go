@@ -66,7 +66,8 @@ func TestChaos(t *testing.T) {
 		n.quieten()
 		w.resolve(callers)
 		n.quieten()
-		w.addDeclines(callers[0])
+		w.addDeclines()
+		w.narrow()
 		w.checkBooks(t)
 	})
 	if w == nil || n == nil {
@@ -162,18 +163,34 @@ func (w *world) resolve(callers []*client) {
 }
 
 // addDeclines adds to the history what the service did by itself: it cancelled the orders whose payment failed.
-func (w *world) addDeclines(c *client) {
-	declined := map[string]bool{}
+func (w *world) addDeclines() {
+	declined := map[string]int64{} // not before
 	for _, o := range w.history {
 		if o.Kind == "read" && o.first.Text("cancellation.reason") == "payment_failed" {
-			declined[o.Order] = true
+			at, _ := time.Parse(time.RFC3339, o.first.Text("cancellation.cancelled_at")) // as the contract says
+			declined[o.Order] = int64(at.Sub(w.began.Round(0)) - time.Millisecond)
 		}
 	}
 	for _, o := range slices.Clone(w.history) {
-		if o.Kind == "place" && declined[o.Order] {
+		if from, ok := declined[o.Order]; ok && o.Kind == "place" {
 			w.history = append(w.history, &operation{
-				Client: clients, Kind: "decline", Order: o.Order, Sold: o.Sold, Call: o.Call, Return: c.now(), Status: 200,
+				Client: clients, Kind: "decline", Order: o.Order, Sold: o.Sold, Call: max(o.Call, from), Return: w.now(), Status: 200,
 			})
+		}
+	}
+}
+
+// narrow ends each operation where its effect was seen at the latest.
+func (w *world) narrow() {
+	for _, o := range w.history {
+		id := o.Order
+		if o.Kind == "cancel" || o.Kind == "decline" {
+			id = "cancelled " + id
+		} else if o.Kind != "place" {
+			continue
+		}
+		if at := w.seen[id]; o.accepted() && at > 0 {
+			o.Return = max(o.Call, min(o.Return, at))
 		}
 	}
 }

@@ -51,6 +51,7 @@ type world struct {
 	links  map[string]*testkit.Link
 	wires  []*testkit.PGProxy // before the database of each process
 	parts  []*part
+	seen   map[string]int64 // see witness
 
 	mu      sync.Mutex
 	broken  []string // what the run itself has seen against the rules
@@ -69,7 +70,7 @@ type part struct {
 
 func startWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{t: t, links: map[string]*testkit.Link{}}
+	w := &world{t: t, links: map[string]*testkit.Link{}, seen: map[string]int64{}}
 	w.startDatabase()
 	provider := testkit.Sandbox(t)
 	w.Sandbox = provider.Sandbox
