@@ -132,7 +132,7 @@ func (n *nemesis) quieten() {
 			n.violation("not quiet %s after healing: %d of %s", quietTime, left, from)
 		}
 	}
-	if lost := n.count(`river_job WHERE state IN ('discarded', 'cancelled')`); lost != 0 {
+	if lost := n.count(`river_job WHERE state IN ('discarded', 'cancelled') AND queue = 'default'`); lost != 0 {
 		n.violation("%d jobs were given up", lost)
 	}
 }
