@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 }
 
 // Ensure the service keeps its promises under everything that the nemesis does.
-func TestChaos(t *testing.T) {
+func TestChaos(t *testing.T) { //nolint:paralleltest // it needs the machine for itself
 	if *seconds == 0 {
 		t.Skip("run it by `make chaos`")
 	}
@@ -90,7 +90,7 @@ func TestChaos(t *testing.T) {
 }
 
 // dice are a source of decisions of their own for each actor.
-func dice(actor uint64) *rand.Rand { return rand.New(rand.NewPCG(*seed, actor)) } //nolint:gosec // not for secrets
+func dice(actor uint64) *rand.Rand { return rand.New(rand.NewPCG(*seed, actor)) }
 
 // attack lets clients and nemesis work at once, until the time is over and all is healed.
 func (w *world) attack(n *nemesis) (callers []*client) {
@@ -120,7 +120,7 @@ var open = []string{
 
 // quieten waits until nothing is open, while the provider decides what it has left open.
 func (n *nemesis) quieten() {
-	time.Sleep(settleTime)
+	<-time.After(settleTime)
 	quiet := until(quietTime, func() bool {
 		n.finishProcessing()
 		n.repair(time.Now())
@@ -213,7 +213,7 @@ func (w *world) checkBooks(t *testing.T) {
 
 // report is what happened, in figures.
 func (n *nemesis) report() string {
-	sent, retries, replays, conflicts, problems := 0, 0, 0, 0, map[string]int{}
+	sent, retries, replays, problems := 0, 0, 0, map[string]int{}
 	var answered []int64
 	for _, o := range n.history {
 		sent += o.Attempts
@@ -226,7 +226,6 @@ func (n *nemesis) report() string {
 			answered = append(answered, o.Return)
 		}
 	}
-	conflicts = problems["version_conflict"]
 	slices.Sort(answered)
 	var stall, last int64
 	for _, at := range answered {
@@ -234,7 +233,7 @@ func (n *nemesis) report() string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d: %d operations, %d orders, %d requests, %d retries, %d replays, %d version conflicts, longest stall %s\n",
-		*seed, len(n.history), len(n.orders), sent, retries, replays, conflicts, time.Duration(stall).Round(time.Millisecond))
+		*seed, len(n.history), len(n.orders), sent, retries, replays, problems["version_conflict"], time.Duration(stall).Round(time.Millisecond))
 	for _, of := range []map[string]int{n.done, problems} {
 		for _, name := range slices.Sorted(maps.Keys(of)) {
 			fmt.Fprintf(&b, "  %s: %d", name, of[name])

@@ -169,6 +169,7 @@ func checkEach(
 		switch porcupine.CheckOperationsTimeout(model(id), operations, modelTime) {
 		case porcupine.Illegal:
 			broken = append(broken, fmt.Sprintf("the history of %s (%d operations) is not linearizable", id, len(operations)))
+		case porcupine.Ok:
 		case porcupine.Unknown:
 			undecided = append(undecided, id)
 		}

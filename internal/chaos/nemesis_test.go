@@ -43,7 +43,7 @@ func (n *nemesis) rage(length time.Duration) {
 	)
 	for end := time.Now().Add(length); time.Now().Before(end); {
 		deeds[n.dice.IntN(len(deeds))]()
-		time.Sleep(n.span(100, 500))
+		<-time.After(n.span(100, 500))
 		n.repair(time.Now())
 		n.look()
 	}

@@ -64,7 +64,6 @@ type part struct {
 	name, command string
 	env           map[string]string
 	running       *testkit.Running
-	paused        bool
 	logs          []*testkit.Running // of all its lives
 }
 
