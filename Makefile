@@ -55,6 +55,16 @@ fuzz: ## Fuzz every fuzz test for FUZZTIME (10s) each
 		go test "$$(dirname "$$file")" -run '^$$' -fuzz "^$${name#func }\$$" -fuzztime $(FUZZTIME); \
 	done
 
+# SECONDS: how long the nemesis rages. SEED: of a run that is to be repeated.
+.PHONY: chaos
+chaos: SECONDS ?= 30
+chaos: ## Attack the running service at random for SECONDS (30), with kills, cuts and pauses, and check what came of it
+	go test ./internal/chaos -count=1 -timeout 30m -v -run '^TestChaos$$' -args -seconds $(SECONDS) -seed $(or $(SEED),0)
+
+.PHONY: chaos-faults
+chaos-faults: ## Plant known faults in a copy, and require that chaos or a test finds each
+	scripts/chaos-faults.sh
+
 .PHONY: compose-check
 compose-check: ## Run the containers: place an order, kill a worker mid-charge, scale; needs a Docker engine
 	scripts/compose-check.sh

@@ -74,21 +74,21 @@ func TestLifecycleReadiness(t *testing.T) {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
 			s := testkit.Start(t)
-			database := networkTo(t, s.DatabaseURL)
+			database := testkit.LinkTo(t, s.DatabaseURL)
 			s.Env["DATABASE_URL"] = database.URL
 			p := testkit.Process(t, command, s.Env)
 			awaitReady(t, p, http.StatusOK)
 
-			database.cut()
+			database.Cut()
 			awaitReady(t, p, http.StatusServiceUnavailable)
 			require.Equal(t, http.StatusOK, asks(p, "/livez"))
-			database.mend()
+			database.Mend()
 			awaitReady(t, p, http.StatusOK)
 
-			database.silence()
+			database.Silence()
 			awaitReady(t, p, http.StatusServiceUnavailable)
 			require.Equal(t, http.StatusOK, asks(p, "/livez"))
-			database.recover()
+			database.Recover()
 			awaitReady(t, p, http.StatusOK)
 
 			pending := s.Begin(t).Exec(`DELETE FROM goose_db_version WHERE version_id = (SELECT max(version_id) FROM goose_db_version)`)

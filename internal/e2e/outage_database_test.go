@@ -39,11 +39,11 @@ func (s shop) requireRecovered(first testkit.Answer, firstKey, key string) {
 func TestOutageMetricsOfASilentDatabase(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
-	database := networkTo(t, s.DatabaseURL)
+	database := testkit.LinkTo(t, s.DatabaseURL)
 	s.Env["DATABASE_URL"] = database.URL
 	worker := testkit.Process(t, "worker", s.Env)
 	s.placePaid("pm_card_visa")
-	database.silence()
+	database.Silence()
 	prometheus := http.Client{Timeout: 10 * time.Second}
 	response, err := prometheus.Get(worker.Ops + "/metrics")
 	require.NoError(t, err)
@@ -52,7 +52,7 @@ func TestOutageMetricsOfASilentDatabase(t *testing.T) {
 	require.EqualValues(t, 1, seen.value("orders_provider_call_duration_seconds", "call", "confirm_intent", "outcome", "answered"))
 	require.Contains(t, seen, "go_goroutines")
 	require.NotContains(t, seen, "orders_outbox_jobs")
-	database.recover()
+	database.Recover()
 }
 
 // Ensure a database that is gone is answered with 503 and Retry-After, whatever is asked, and that the API recovers by
@@ -62,9 +62,9 @@ func TestOutageDatabaseGone(t *testing.T) {
 	s, database := openShopBehind(t)
 	first := place(s.alice, "first", testkit.OrderBody("pm_card_visa", shopSKU, "2"))
 	requirePlaced(t, first)
-	database.cut()
+	database.Cut()
 	s.requireAllTryAgain(first.Text("id"), "k")
-	database.mend()
+	database.Mend()
 	s.requireRecovered(first, "first", "k")
 	requireStored(t, s.Service, 2)
 }
@@ -78,11 +78,11 @@ func TestOutageDatabaseSilent(t *testing.T) {
 	first := place(s.alice, "first", testkit.OrderBody("pm_card_visa", shopSKU, "2"))
 	requirePlaced(t, first)
 	held, inFlight := s.placeHeld("in-flight")
-	database.silence()
+	database.Silence()
 	held.Commit()
 	requireTryAgain(t, testkit.Take(t, inFlight))
 	s.requireAllTryAgain(first.Text("id"), "k")
-	database.recover()
+	database.Recover()
 	s.requireRecovered(first, "first", "k")
 	requireStored(t, s.Service, 2)
 	requirePlaced(t, place(s.alice, "in-flight", testkit.OrderBody("pm_card_visa", shopSKU, "2")))
@@ -92,14 +92,14 @@ func TestOutageDatabaseSilent(t *testing.T) {
 func TestOutageDatabaseSlow(t *testing.T) {
 	t.Parallel()
 	s, database := openShopBehind(t, "DB_MAX_CONNS", "2")
-	database.slow(20)
+	database.Slow(20)
 	answers := testkit.Together(5, func(i int) testkit.Answer {
 		return place(s.alice, strconv.Itoa(i), testkit.OrderBody("pm_card_visa", shopSKU, "2"))
 	})
 	for _, a := range testkit.Receive(answers, 5) {
 		requirePlaced(t, a)
 	}
-	database.recover()
+	database.Recover()
 	requireStored(t, s.Service, 5)
 	requireNoLeak(t, s.Service, "api")
 }

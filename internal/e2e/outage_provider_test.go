@@ -19,11 +19,11 @@ import (
 func TestOutageProviderGone(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, rarely()...)
-	provider := networkTo(t, s.Env["STRIPE_BASE_URL"])
+	provider := testkit.LinkTo(t, s.Env["STRIPE_BASE_URL"])
 	s.Env["STRIPE_BASE_URL"] = provider.URL
 	log := keepJournal(s.Service)
 	startIdleWorker(t, s.Service)
-	provider.cut()
+	provider.Cut()
 	orders := []string{s.place("pm_card_visa"), s.place("pm_card_visa")} // too few failures to be left alone
 	for _, order := range orders {
 		s.awaitJob("charge-order", order, `cardinality(errors) >= 4`)
@@ -41,7 +41,7 @@ func TestOutageProviderGone(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, attempts, 4*len(orders))
 	require.LessOrEqual(t, len(lines), attempts+5, "lines beside those of the attempts:\n%s", log.text())
-	provider.mend()
+	provider.Mend()
 	for _, order := range orders {
 		s.alice.PaymentStatus(order, "succeeded")
 		require.Equal(t, 1, s.charged(order))
@@ -167,12 +167,12 @@ func TestOutageWorkerWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, rarely()...)
 	api := s.alice
-	database := networkTo(t, s.DatabaseURL)
+	database := testkit.LinkTo(t, s.DatabaseURL)
 	s.Env["DATABASE_URL"] = database.URL
 	log := keepJournal(s.Service)
 	startIdleWorker(t, s.Service)
 	began := time.Now()
-	database.cut()
+	database.Cut()
 	order := api.Place("k", testkit.OrderBody("pm_card_visa", shopSKU, "2"))
 	testkit.Eventually(t, "a line that tells how often it was left out", func() bool {
 		for _, l := range linesOf(t, log.text()) {
@@ -193,7 +193,7 @@ func TestOutageWorkerWithoutDatabase(t *testing.T) {
 	for message, n := range said {
 		require.LessOrEqual(t, n, most, message)
 	}
-	database.mend()
+	database.Mend()
 	s.alice.PaymentStatus(order, "succeeded")
 	requireNoLeak(t, s.Service, "worker")
 }

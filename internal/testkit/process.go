@@ -117,6 +117,16 @@ func (p *Running) Wait() error {
 	return p.err
 }
 
+// Ended tells whether the process has ended.
+func (p *Running) Ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // Output is what the process has written so far.
 func (p *Running) Output() string { return p.lines.String() }
 

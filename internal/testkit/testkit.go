@@ -25,8 +25,9 @@ import (
 const EventsPath = "/v1/provider-events"
 
 const (
-	issuer   = "http://sandbox.test"
-	audience = "orders-api"
+	// Issuer and Audience are those of the tokens that Sandbox mints.
+	Issuer   = "http://sandbox.test"
+	Audience = "orders-api"
 	// Wait bounds everything that a test waits for. It is not a timing: a test that runs into it has failed.
 	Wait = pgtest.Wait
 )
@@ -78,7 +79,7 @@ func (s *Service) startSandbox(t testing.TB) {
 	s.Sandbox = server.Sandbox
 	s.Env = map[string]string{
 		"DATABASE_URL": s.DatabaseURL, "DB_MAX_CONNS": "8", "API_ADDR": "127.0.0.1:0", "OPS_ADDR": "127.0.0.1:0",
-		"AUTH_ISSUER": issuer, "AUTH_AUDIENCE": audience, "AUTH_JWKS_URL": server.URL() + "/.well-known/jwks.json",
+		"AUTH_ISSUER": Issuer, "AUTH_AUDIENCE": Audience, "AUTH_JWKS_URL": server.URL() + "/.well-known/jwks.json",
 		"STRIPE_BASE_URL": server.URL(), "STRIPE_API_KEY": "sk_test_tests",
 		"STRIPE_WEBHOOK_SECRET": sandbox.DefaultEventSecret,
 	}
@@ -88,7 +89,7 @@ func (s *Service) startSandbox(t testing.TB) {
 func Sandbox(t testing.TB) *sandbox.Server {
 	t.Helper()
 	server, err := sandbox.Listen(t.Context(), sandbox.Settings{
-		Addr: "127.0.0.1:0", Config: sandbox.Config{Issuer: issuer, Audience: audience},
+		Addr: "127.0.0.1:0", Config: sandbox.Config{Issuer: Issuer, Audience: Audience},
 	})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
