@@ -11,7 +11,7 @@ import (
 // changes nothing.
 //
 //	intent                    payment pending                  failed or canceled       succeeded
-//	succeeded                 → succeeded; refunded where the  → succeeded, refunded    another intent is returned
+//	succeeded                 charged; refunded where the      → charged and refunded   another intent is returned
 //	                          order is cancelled
 //	requires_payment_method   → failed, open order cancelled   –                        –
 //	canceled                  → canceled; where the order is   –                        –

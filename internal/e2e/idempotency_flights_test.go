@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -48,7 +47,7 @@ func requireFlights(t *testing.T, sent [][]string, wanted ...[]string) {
 	for i, flight := range wanted {
 		require.Len(t, sent[i], len(flight), "statements of flight %d: %q", i+1, sent[i])
 		for j, pattern := range flight {
-			require.Regexp(t, regexp.MustCompile(`(?s)`+pattern), sent[i][j], "statement %d of flight %d", j+1, i+1)
+			require.Regexp(t, `(?s)`+pattern, sent[i][j], "statement %d of flight %d", j+1, i+1)
 		}
 	}
 }
