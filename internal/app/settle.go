@@ -10,12 +10,12 @@ import (
 // It is called under their locks by every path that learns of it: the charge's job, events and reconciliation. Repeating it
 // changes nothing.
 //
-//	intent                    payment pending                  failed or canceled       succeeded
-//	succeeded                 charged; refunded where the      → charged and refunded   another intent is returned
-//	                          order is cancelled
-//	requires_payment_method   → failed, open order cancelled   –                        –
-//	canceled                  → canceled; where the order is   –                        –
-//	                          open: → failed, order cancelled
+//	intent                  | payment pending                 | succeeded                  | failed or canceled
+//	succeeded               | charged; refunded where the     | another intent is returned | adopted, and refunded
+//	                        | order is cancelled              |                            |
+//	requires_payment_method | failed, an open order cancelled | -                          | -
+//	canceled                | canceled; where the order is    | -                          | -
+//	                        | open: failed, order cancelled   |                            |
 func (s *Service) settle(
 	ctx context.Context, tx Tx, o *domain.Order, p *domain.Payment, intent Intent,
 ) ([]finding, error) {
