@@ -104,11 +104,11 @@ func (s shop) leftAlone(kind string) {
 // Ensure a provider that fails at refunds is asked for charges all the same.
 func TestOutageOfRefundsLeavesChargesAlone(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, rarely()...)
+	s := openShop(t, rarely("WORKER_CONCURRENCY", "4")...) // more refunds than the ten failures and those at work beside them
 	s.StartWorker(t)
 	order := s.placePaid("pm_card_visa")
 	s.faults(fault("refund", sandbox.FaultError500Before, 0))
-	for i := range 12 {
+	for i := range 20 {
 		requireStatus(t, http.StatusAccepted, s.refund(order, "k"+strconv.Itoa(i), 10))
 	}
 	s.leftAlone("refund-charge")
