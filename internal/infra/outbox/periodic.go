@@ -70,7 +70,7 @@ type purgeKeys struct {
 // job's time. A run that a stop cuts short is not done: it goes on when a worker has started again, or workers that
 // restart often would purge a batch an interval.
 func (w *purgeKeys) Work(ctx context.Context, _ *river.Job[purgeKeysArgs]) error {
-	removed, cut, err := w.purge(ctx)
+	removed, cut, err := w.purge(ctx, w.store.PurgeKeys)
 	w.observer.Purged(context.WithoutCancel(ctx), int64(removed), err != nil)
 	if err != nil {
 		return err
@@ -94,12 +94,26 @@ func (w *purgeKeys) Work(ctx context.Context, _ *river.Job[purgeKeysArgs]) error
 	return nil
 }
 
+// purgeEvents removes expired ids of provider events, within the bounds of a run. What it does not reach is for the next
+// run, also where a stop cuts it short.
+func (w *purgeKeys) purgeEvents(ctx context.Context) error {
+	removed, cut, err := w.purge(ctx, w.store.PurgeEvents)
+	if err != nil || cut {
+		return err
+	}
+	w.log.InfoContext(ctx, "purged provider events", "removed", removed)
+	return nil
+}
+
+// removeBatch removes at most batch of what had expired since from, and returns how many it removed and where to go on.
+type removeBatch func(ctx context.Context, from time.Time, batch int) (removed int, next time.Time, err error)
+
 // purge removes batch after batch. cut tells that a stop came before the run had ended.
-func (w *purgeKeys) purge(ctx context.Context) (removed int, cut bool, err error) {
+func (w *purgeKeys) purge(ctx context.Context, remove removeBatch) (removed int, cut bool, err error) {
 	var from time.Time
 	for range w.config.Batches {
 		var n int
-		n, from, err = w.store.PurgeKeys(ctx, from, w.config.Batch)
+		n, from, err = remove(ctx, from, w.config.Batch)
 		removed += n
 		switch {
 		case err != nil && ctx.Err() == nil:
