@@ -14,8 +14,8 @@ import (
 
 	"example.com/orders/client"
 	"example.com/orders/client/openapi"
-	"example.com/orders/internal/lossy"
-	"example.com/orders/internal/testkit"
+	"example.com/orders/internal/dev/lossy"
+	"example.com/orders/internal/dev/testkit"
 )
 
 // service is the running service behind a proxy that can lose what passes.

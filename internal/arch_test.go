@@ -62,8 +62,7 @@ var layers = []layer{
 
 // development is what stands in for the surroundings of the service, or tests it. Production packages never import it.
 var development = []string{
-	"cmd/bench", "cmd/dev", "cmd/sandbox", "internal/bulk", "internal/embeddedpg", "internal/lossy", "internal/pgtest",
-	"internal/sandbox", "internal/testkit",
+	"cmd/bench", "cmd/dev", "cmd/sandbox", "internal/dev",
 }
 
 // Ensure that each layer imports only what it may, and production never what is for development.
@@ -78,7 +77,7 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// Ensure that no production binary carries what is for development, by whatever way it would come in.
+// Ensure that no production binary carries what is for development, through whatever import.
 func TestProductionBinaries(t *testing.T) {
 	t.Parallel()
 	imports := project(t)

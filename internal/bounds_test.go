@@ -33,8 +33,8 @@ func TestTestsWaitWithABound(t *testing.T) {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		helper := below(file, []string{"internal/pgtest", "internal/testkit"})
-		if path.Ext(file) != ".go" || file == "internal/pgtest/pool.go" || !helper && !strings.HasSuffix(file, "_test.go") {
+		helper := below(file, []string{"internal/dev/postgres/pgtest", "internal/dev/testkit"})
+		if path.Ext(file) != ".go" || file == "internal/dev/postgres/pgtest/pool.go" || !helper && !strings.HasSuffix(file, "_test.go") {
 			return nil
 		}
 		source, err := fs.ReadFile(root, file)

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/orders/internal/pgtest"
+	"example.com/orders/internal/dev/postgres/pgtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

@@ -12,7 +12,7 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 	"github.com/stretchr/testify/require"
 
-	"example.com/orders/internal/pgtest"
+	"example.com/orders/internal/dev/postgres/pgtest"
 )
 
 // Ensure every migration can be undone, River's included, and that what comes back afterwards is the same.

@@ -10,13 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/orders/deploy"
-	"example.com/orders/internal/embeddedpg"
+	"example.com/orders/internal/dev/postgres"
+	"example.com/orders/internal/dev/postgres/pgtest"
 	"example.com/orders/internal/infra/config"
-	"example.com/orders/internal/pgtest"
 )
 
 // separate is a database of its own server with the roles of deploy/roles.sql, not migrated.
-func separate(t testing.TB) (s *embeddedpg.Server, owner, service *pgxpool.Pool) {
+func separate(t testing.TB) (s *postgres.Server, owner, service *pgxpool.Pool) {
 	t.Helper()
 	s = pgtest.Server(t)
 	ownerURL, serviceURL, err := s.Separate(t.Context(), "orders")
@@ -64,7 +64,7 @@ func TestRolesCanComeLater(t *testing.T) {
 	require.Equal(t, []string{"true"}, texts(t, before, `SELECT has_table_privilege('orders_service', 'orders', 'UPDATE')::text`))
 }
 
-func asOwner(t testing.TB, s *embeddedpg.Server, fn func(*pgxpool.Pool) error) error {
+func asOwner(t testing.TB, s *postgres.Server, fn func(*pgxpool.Pool) error) error {
 	t.Helper()
 	u, err := url.Parse(s.URL("later"))
 	require.NoError(t, err)

@@ -3,7 +3,7 @@ package main
 
 import (
 	"example.com/orders/internal/boot"
-	"example.com/orders/internal/process"
+	"example.com/orders/internal/boot/process"
 )
 
 func main() { process.Serve("orders-api", process.Ready(), boot.RunAPI) }

@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/orders/internal/testkit"
+	"example.com/orders/internal/dev/testkit"
 )
 
 const testSKUs = 50

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/orders/internal/embeddedpg"
+	"example.com/orders/internal/dev/postgres"
 )
 
 // Ensure the program runs from end to end on the smallest amounts: every load has a figure, and the page, the chart and
@@ -26,7 +26,7 @@ func TestBenchRuns(t *testing.T) {
 		"-seconds=0.1", "-rounds=1", "-samples=1", "-clients=2", "-skus=50", "-statements", "-limit=2m",
 		"-write=" + page, "-json=" + filepath.Join(dir, "bench.json"),
 	}
-	bindir, err := embeddedpg.FindBinDir(t.Context(), io.Discard)
+	bindir, err := postgres.FindBinDir(t.Context(), io.Discard)
 	require.NoError(t, err)
 	if findPgbench(bindir) == "" {
 		args = append(args, "-no-baseline")

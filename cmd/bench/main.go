@@ -13,8 +13,8 @@ import (
 	"os"
 	"time"
 
+	"example.com/orders/internal/boot/process"
 	"example.com/orders/internal/infra/config"
-	"example.com/orders/internal/process"
 )
 
 func main() {

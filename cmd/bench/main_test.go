@@ -3,8 +3,8 @@ package main
 import (
 	"testing"
 
-	"example.com/orders/internal/pgtest"
-	"example.com/orders/internal/testkit"
+	"example.com/orders/internal/dev/postgres/pgtest"
+	"example.com/orders/internal/dev/testkit"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m, testkit.RemoveBinaries) }

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"example.com/orders/internal/bulk"
+	"example.com/orders/internal/dev/bulk"
 )
 
 const (

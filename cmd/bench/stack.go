@@ -12,8 +12,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"example.com/orders/internal/embeddedpg"
-	"example.com/orders/internal/sandbox"
+	"example.com/orders/internal/dev/postgres"
+	"example.com/orders/internal/dev/sandbox"
 	"example.com/orders/migrations"
 )
 
@@ -36,7 +36,7 @@ type bench struct {
 	out      io.Writer
 	began    time.Time
 	dir      string // of the built binaries and pgbench's scripts
-	server   *embeddedpg.Server
+	server   *postgres.Server
 	provider *sandbox.Server
 	owner    string        // address of the database as its owner
 	db       *pgxpool.Pool // of the superuser, for loading and looking
@@ -82,7 +82,7 @@ func (b *bench) startDatabase(ctx context.Context) error {
 		settings["shared_preload_libraries"] = "pg_stat_statements"
 	}
 	var err error
-	b.server, err = embeddedpg.Start(ctx, embeddedpg.Options{Durable: true, Settings: settings, Log: b.out})
+	b.server, err = postgres.Start(ctx, postgres.Options{Durable: true, Settings: settings, Log: b.out})
 	if err != nil {
 		return fmt.Errorf("start PostgreSQL: %w", err)
 	}

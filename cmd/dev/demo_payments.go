@@ -8,7 +8,7 @@ import (
 
 	"example.com/orders/client"
 	"example.com/orders/client/openapi"
-	"example.com/orders/internal/sandbox"
+	"example.com/orders/internal/dev/sandbox"
 )
 
 // holdCharges makes the provider charge every card, keep its answers until ClearFaults, and lose its events.

@@ -12,7 +12,7 @@ import (
 	"github.com/stripe/stripe-go/v85/webhook"
 
 	"example.com/orders/client/openapi"
-	"example.com/orders/internal/sandbox"
+	"example.com/orders/internal/dev/sandbox"
 )
 
 // attempts is what the provider was asked to change for an order, in order.

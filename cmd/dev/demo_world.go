@@ -13,9 +13,9 @@ import (
 	"example.com/orders/client"
 	"example.com/orders/client/openapi"
 	"example.com/orders/internal/boot"
+	"example.com/orders/internal/dev/lossy"
+	"example.com/orders/internal/dev/sandbox"
 	"example.com/orders/internal/infra/telemetry"
-	"example.com/orders/internal/lossy"
-	"example.com/orders/internal/sandbox"
 )
 
 // demo is the service that the tour is told on.

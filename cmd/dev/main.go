@@ -9,8 +9,8 @@ import (
 	"os"
 
 	"example.com/orders/internal/boot"
+	"example.com/orders/internal/boot/process"
 	"example.com/orders/internal/infra/config"
-	"example.com/orders/internal/process"
 )
 
 const usage = `usage: dev run|demo

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"example.com/orders/internal/boot"
+	"example.com/orders/internal/dev/sandbox"
 	"example.com/orders/internal/infra/config"
-	"example.com/orders/internal/sandbox"
 )
 
 // localScopes is what the printed token may do: everything but see other people's orders.

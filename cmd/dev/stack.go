@@ -14,10 +14,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/orders/internal/boot"
-	"example.com/orders/internal/embeddedpg"
+	"example.com/orders/internal/dev/postgres"
+	"example.com/orders/internal/dev/sandbox"
 	"example.com/orders/internal/infra/config"
 	"example.com/orders/internal/infra/telemetry"
-	"example.com/orders/internal/sandbox"
 	"example.com/orders/migrations"
 )
 
@@ -85,7 +85,7 @@ func (s *stack) startDatabase(ctx context.Context, dir string) error {
 
 // startPostgreSQL starts the server and lets the service in as a role that owns nothing. It returns the owner's address.
 func (s *stack) startPostgreSQL(ctx context.Context, dir string) (owner string, err error) {
-	server, err := embeddedpg.Start(ctx, embeddedpg.Options{DataDir: dir, Durable: dir != "", Log: s.notes})
+	server, err := postgres.Start(ctx, postgres.Options{DataDir: dir, Durable: dir != "", Log: s.notes})
 	if err != nil {
 		return "", err
 	}

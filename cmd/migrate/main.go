@@ -15,9 +15,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"example.com/orders/internal/boot/process"
 	"example.com/orders/internal/infra/config"
 	"example.com/orders/internal/infra/postgres"
-	"example.com/orders/internal/process"
 	"example.com/orders/migrations"
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/orders/internal/pgtest"
+	"example.com/orders/internal/dev/postgres/pgtest"
 )
 
 // asMigrate makes this test binary the command: a process of its own without another build.

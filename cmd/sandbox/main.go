@@ -6,9 +6,9 @@ import (
 	"log/slog"
 	"os"
 
+	"example.com/orders/internal/boot/process"
+	"example.com/orders/internal/dev/sandbox"
 	"example.com/orders/internal/infra/config"
-	"example.com/orders/internal/process"
-	"example.com/orders/internal/sandbox"
 )
 
 func main() {

@@ -78,7 +78,7 @@ func (a *API) start(ctx context.Context, c config.API, t *telemetry.Telemetry, l
 	if err != nil {
 		return err
 	}
-	if err := databaseGauges(t.Metrics, a.pool, a.ready); err != nil {
+	if err := postgres.PoolGauges(t.Metrics, a.pool, a.ready.pool); err != nil {
 		return err
 	}
 	if a.listener, err = net.Listen("tcp", c.Addr); err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"example.com/orders/internal/app"
 	"example.com/orders/internal/infra/config"
+	"example.com/orders/internal/infra/jobs"
 	"example.com/orders/internal/infra/outbox"
 	"example.com/orders/internal/infra/postgres"
 	"example.com/orders/internal/infra/stripegateway"
@@ -70,11 +71,12 @@ func (w *Worker) start(ctx context.Context, c config.Worker, t *telemetry.Teleme
 	limits := workerConfig(c)
 	limits.Stopping = w.stopping.Done()
 	var err error
-	w.client, err = outbox.NewWorker(w.pool, service, store, postgres.PgxTx, limits, t.Metrics, log, riverTelemetry(t))
+	w.client, err = jobs.NewWorker(w.pool, service, store, postgres.PgxTx, limits, t.Metrics, log, riverTelemetry(t))
 	if err != nil {
 		return err
 	}
-	if err := workerGauges(t.Metrics, w.pool, w.ready, store); err != nil {
+	err = errors.Join(postgres.PoolGauges(t.Metrics, w.pool, w.ready.pool), postgres.BacklogGauges(t.Metrics, w.pool, store))
+	if err != nil {
 		return err
 	}
 	return w.startRiver(ctx, c.Database.ConnectTimeout)
@@ -103,16 +105,16 @@ func (w *Worker) startRiver(ctx context.Context, limit time.Duration) error {
 	}
 }
 
-func workerConfig(c config.Worker) outbox.WorkerConfig {
-	return outbox.WorkerConfig{
+func workerConfig(c config.Worker) jobs.WorkerConfig {
+	return jobs.WorkerConfig{
 		MaxWorkers: c.Concurrency, FetchCooldown: c.FetchCooldown, PollInterval: c.PollInterval, JobTimeout: c.JobTimeout, RescueAfter: c.JobRescueAfter,
 		StopTimeout: c.ShutdownTimeout * 3 / 4, // what is left is for jobs that are cut short to record it
 
 		PollOnly: c.Database.Pooled,
-		Purge: outbox.PurgeConfig{
+		Purge: jobs.PurgeConfig{
 			Interval: c.PurgeInterval, Batch: c.PurgeBatch, Batches: c.PurgeBatches, Pause: c.PurgePause,
 		},
-		Reconcile: outbox.ReconcileConfig{Interval: c.ReconcileInterval, ReconcileLimits: app.ReconcileLimits{
+		Reconcile: jobs.ReconcileConfig{Interval: c.ReconcileInterval, ReconcileLimits: app.ReconcileLimits{
 			Age: c.ReconcileAge, Orphans: c.ReconcileBatch, Pages: c.ReconcilePages, Returns: c.ReconcileBatch,
 			ReturnAfter: c.UnmatchedDelay,
 		}},

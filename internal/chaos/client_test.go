@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"example.com/orders/internal/testkit"
+	"example.com/orders/internal/dev/testkit"
 )
 
 // clientTimeout is how long a client waits for an answer.

@@ -14,10 +14,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/orders/internal/embeddedpg"
-	"example.com/orders/internal/pgtest"
-	"example.com/orders/internal/sandbox"
-	"example.com/orders/internal/testkit"
+	"example.com/orders/internal/dev/postgres"
+	"example.com/orders/internal/dev/postgres/pgtest"
+	"example.com/orders/internal/dev/sandbox"
+	"example.com/orders/internal/dev/testkit"
 	"example.com/orders/migrations"
 )
 
@@ -46,7 +46,7 @@ type world struct {
 	*testkit.Service
 	t      testing.TB
 	began  time.Time
-	server *embeddedpg.Server
+	server *postgres.Server
 	apis   []string // where clients reach each API
 	links  map[string]*testkit.Link
 	wires  []*testkit.PGProxy // before the database of each process
@@ -100,7 +100,7 @@ func (w *world) startDatabase() {
 	w.t.Helper()
 	ctx := w.t.Context()
 	var err error
-	w.server, err = embeddedpg.Start(ctx, embeddedpg.Options{Durable: true})
+	w.server, err = postgres.Start(ctx, postgres.Options{Durable: true})
 	require.NoError(w.t, err)
 	w.t.Cleanup(func() { require.NoError(w.t, w.server.Stop()) })
 	owner, service, err := w.server.Separate(ctx, "orders")

@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/orders/internal/dev/sandbox"
 	"example.com/orders/internal/domain"
-	"example.com/orders/internal/sandbox"
 )
 
 // Ensure every amount that the domain lets an order cost is one that the provider charges, for every currency that either

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/stripe/stripe-go/v85/webhook"
 
-	"example.com/orders/internal/sandbox"
-	"example.com/orders/internal/testkit"
+	"example.com/orders/internal/dev/sandbox"
+	"example.com/orders/internal/dev/testkit"
 )
 
 // eventOf is an event of the provider about an intent whose metadata names an order.

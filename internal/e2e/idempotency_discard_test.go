@@ -12,12 +12,12 @@ import (
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 
 	"example.com/orders/internal/app"
+	"example.com/orders/internal/dev/testkit"
 	"example.com/orders/internal/httpapi"
 	"example.com/orders/internal/infra/config"
 	"example.com/orders/internal/infra/outbox"
 	"example.com/orders/internal/infra/postgres"
 	"example.com/orders/internal/infra/telemetry"
-	"example.com/orders/internal/testkit"
 )
 
 // Ensure a refused attempt stores nothing and leaves the key free, whatever refused it and however far it came: the

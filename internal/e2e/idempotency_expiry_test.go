@@ -7,10 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/orders/internal/dev/postgres/pgtest"
+	"example.com/orders/internal/dev/testkit"
 	"example.com/orders/internal/infra/config"
 	"example.com/orders/internal/infra/postgres"
-	"example.com/orders/internal/pgtest"
-	"example.com/orders/internal/testkit"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/orders/internal/testkit"
+	"example.com/orders/internal/dev/testkit"
 )
 
 // Ensure the writes of a keyed request go with its COMMIT, in one flight, in their order, and the COMMIT last; and that a

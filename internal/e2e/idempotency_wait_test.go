@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/orders/internal/testkit"
+	"example.com/orders/internal/dev/testkit"
 )
 
 // requireInProgress checks the answer of a wait that ran out: it says when to come back.

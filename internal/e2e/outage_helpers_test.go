@@ -3,7 +3,7 @@ package e2e
 import (
 	"testing"
 
-	"example.com/orders/internal/testkit"
+	"example.com/orders/internal/dev/testkit"
 )
 
 // openShopBehind is openShop with a link between the service and its database.

@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"example.com/orders/internal/sandbox"
-	"example.com/orders/internal/testkit"
+	"example.com/orders/internal/dev/sandbox"
+	"example.com/orders/internal/dev/testkit"
 )
 
 // Ensure a provider that is gone costs a line for each attempt and nothing else: orders are accepted all the same, the

@@ -11,14 +11,14 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/orders/internal/embeddedpg"
-	"example.com/orders/internal/pgtest"
-	"example.com/orders/internal/testkit"
+	"example.com/orders/internal/dev/postgres"
+	"example.com/orders/internal/dev/postgres/pgtest"
+	"example.com/orders/internal/dev/testkit"
 	"example.com/orders/migrations"
 )
 
 // openShopOn is openShop on a server of the test's own.
-func openShopOn(t *testing.T, stock int64, env ...string) (shop, *embeddedpg.Server) {
+func openShopOn(t *testing.T, stock int64, env ...string) (shop, *postgres.Server) {
 	t.Helper()
 	server := pgtest.Server(t)
 	database := pgtest.DatabaseOn(t, server, pgtest.Migrator("orders", migrations.UpDB))
@@ -206,7 +206,7 @@ func TestOutageWorkerLeavesAReadOnlyDatabase(t *testing.T) {
 }
 
 // readOnly makes the server refuse to write, as a standby does, or undoes it. Sessions notice at their next statement.
-func (s shop) readOnly(server *embeddedpg.Server, value string) {
+func (s shop) readOnly(server *postgres.Server, value string) {
 	s.t.Helper()
 	conn, err := pgx.Connect(s.t.Context(), server.URL("postgres"))
 	require.NoError(s.t, err)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/orders/internal/sandbox"
+	"example.com/orders/internal/dev/sandbox"
 )
 
 // Ensure an order is charged once whatever becomes of an answer of the provider, at whichever step: the answer is lost,

@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/orders/internal/app"
+	"example.com/orders/internal/dev/sandbox"
+	"example.com/orders/internal/dev/testkit"
 	"example.com/orders/internal/infra/outbox"
 	"example.com/orders/internal/infra/postgres"
-	"example.com/orders/internal/sandbox"
-	"example.com/orders/internal/testkit"
 )
 
 // The shop of the payment tests: one product, orders of two units of it.

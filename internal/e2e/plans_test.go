@@ -14,8 +14,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/orders/internal/bulk"
-	"example.com/orders/internal/testkit"
+	"example.com/orders/internal/dev/bulk"
+	"example.com/orders/internal/dev/testkit"
 )
 
 const (

@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"example.com/orders/internal/dev/postgres/pgtest"
+	"example.com/orders/internal/dev/testkit"
 	"example.com/orders/internal/infra/config"
 	"example.com/orders/internal/infra/postgres"
-	"example.com/orders/internal/pgtest"
-	"example.com/orders/internal/testkit"
 	"example.com/orders/migrations"
 )
 

@@ -7,9 +7,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
-	"example.com/orders/internal/embeddedpg"
-	"example.com/orders/internal/pgtest"
-	"example.com/orders/internal/testkit"
+	"example.com/orders/internal/dev/postgres"
+	"example.com/orders/internal/dev/postgres/pgtest"
+	"example.com/orders/internal/dev/testkit"
 	"example.com/orders/migrations"
 )
 
@@ -22,7 +22,7 @@ func startSeparate(t *testing.T, env ...string) (s *testkit.Service, serviceURL 
 }
 
 // separate makes a migrated database with the roles of production and returns their addresses.
-func separate(t *testing.T, server *embeddedpg.Server) (owner, service string) {
+func separate(t *testing.T, server *postgres.Server) (owner, service string) {
 	t.Helper()
 	owner, service, err := server.Separate(t.Context(), "orders")
 	require.NoError(t, err)

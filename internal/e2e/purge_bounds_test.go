@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/orders/internal/sandbox"
-	"example.com/orders/internal/testkit"
+	"example.com/orders/internal/dev/sandbox"
+	"example.com/orders/internal/dev/testkit"
 )
 
 // Ensure a run removes only what has expired, the oldest first, no more than a batch at a time and no more batches than

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/orders/internal/sandbox"
+	"example.com/orders/internal/dev/sandbox"
 )
 
 // The ways in which a job is lost although its work is not done: by hand, in River's UI, in a restore.

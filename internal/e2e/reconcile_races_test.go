@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/orders/internal/sandbox"
-	"example.com/orders/internal/testkit"
+	"example.com/orders/internal/dev/sandbox"
+	"example.com/orders/internal/dev/testkit"
 )
 
 // Ensure a charge that is in flight while its job is lost and enqueued again is made once: while it has not been made the

@@ -14,15 +14,15 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/orders/internal/embeddedpg"
-	"example.com/orders/internal/pgtest"
-	"example.com/orders/internal/testkit"
+	"example.com/orders/internal/dev/postgres"
+	"example.com/orders/internal/dev/postgres/pgtest"
+	"example.com/orders/internal/dev/testkit"
 )
 
 // operator follows the pages of docs/runbooks: the commands that stand there, in their order, in one shell.
 type operator struct {
 	shop
-	server *embeddedpg.Server
+	server *postgres.Server
 	dir    string            // where the shell is
 	moved  *pgxpool.Pool     // of a database that the pages make; it outlives the service, whose books are checked at its end
 	env    map[string]string // what the pages let the operator fill in

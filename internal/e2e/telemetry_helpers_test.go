@@ -15,8 +15,8 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
+	"example.com/orders/internal/dev/testkit"
 	"example.com/orders/internal/infra/telemetry"
-	"example.com/orders/internal/testkit"
 )
 
 // journal is a log that a test reads.

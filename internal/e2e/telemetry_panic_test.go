@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 
+	"example.com/orders/internal/dev/testkit"
 	"example.com/orders/internal/httpapi"
 	"example.com/orders/internal/infra/telemetry"
-	"example.com/orders/internal/testkit"
 )
 
 // startBroken starts a boundary without use cases: every request that gets through it panics.

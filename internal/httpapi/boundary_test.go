@@ -18,8 +18,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"example.com/orders/internal/app"
+	"example.com/orders/internal/dev/testkit"
 	"example.com/orders/internal/httpapi"
-	"example.com/orders/internal/testkit"
 )
 
 // everyScope is every scope there is.

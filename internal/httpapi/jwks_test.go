@@ -25,8 +25,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/orders/internal/app"
+	"example.com/orders/internal/dev/testkit"
 	"example.com/orders/internal/httpapi"
-	"example.com/orders/internal/testkit"
 )
 
 const (

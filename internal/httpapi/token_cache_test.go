@@ -9,8 +9,8 @@ import (
 	"github.com/lestrrat-go/jwx/v3/jwa"
 	"github.com/stretchr/testify/require"
 
+	"example.com/orders/internal/dev/testkit"
 	"example.com/orders/internal/httpapi"
-	"example.com/orders/internal/testkit"
 )
 
 // clock is a clock that a test sets.

@@ -5,17 +5,32 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivertype"
 	"github.com/riverqueue/rivercontrib/otelriver"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
+
+	"example.com/orders/internal/dev/postgres/pgtest"
+	"example.com/orders/migrations"
 )
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// patience bounds every wait of these tests.
+const patience = 30 * time.Second
+
+func open(t *testing.T) *pgxpool.Pool {
+	t.Helper()
+	return pgtest.Pool(t, pgtest.Database(t, pgtest.Migrator("orders", migrations.UpDB)))
+}
 
 // Ensure the row that InsertSQL leaves is the one that River's own client leaves, but for its id and its times, with and
 // without a trace. A version of River that inserts another row fails here.
@@ -26,18 +41,19 @@ func TestInsertedRowIsRivers(t *testing.T) {
 	traced := trace.ContextWithSpanContext(t.Context(), trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled, TraceState: state,
 	}))
+	ref := Target{SchemaVersion, "default", uuid.New()}
 	for name, ctx := range map[string]context.Context{"traced": traced, "untraced": t.Context()} {
 		for _, args := range []river.JobArgs{
-			chargeOrderArgs{schemaVersion, "default", uuid.New()},
-			refundChargeArgs{schemaVersion, "default", uuid.New(), uuid.New()},
+			ChargeOrderArgs{ref},
+			RefundChargeArgs{ref, uuid.New()},
 		} {
 			t.Run(name+" "+args.Kind(), func(t *testing.T) {
 				t.Parallel()
-				pool := open(t, 0)
-				client, err := river.NewClient(newDriver(pool, nil), &river.Config{Plugins: otel()})
+				pool := open(t)
+				client, err := river.NewClient(riverpgxv5.New(pool), &river.Config{Plugins: otel()})
 				require.NoError(t, err)
 				require.NoError(t, pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-					_, err := client.InsertTx(ctx, tx, args, &river.InsertOpts{MaxAttempts: maxAttempts})
+					_, err := client.InsertTx(ctx, tx, args, &river.InsertOpts{MaxAttempts: MaxAttempts})
 					return err
 				}))
 				values, err := InsertArgs(ctx, args)

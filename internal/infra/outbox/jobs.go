@@ -1,5 +1,5 @@
-// Package outbox is the application's outbox on River: jobs go in with the transaction of the change that asks for
-// them, and workers take them out after its commit.
+// Package outbox is the insert side of the application's outbox on River: jobs go in with the transaction of the change
+// that asks for them. Package jobs takes them out after its commit.
 package outbox
 
 import (
@@ -15,48 +15,61 @@ import (
 	"example.com/orders/internal/infra/postgres"
 )
 
-// schemaVersion is the version of the jobs' arguments. A worker refuses a newer one than it knows, so that an old
+// SchemaVersion is the version of the jobs' arguments. A worker refuses a newer one than it knows, so that an old
 // worker beside a new API fails visibly and the job waits for a new worker.
 //
 // Version 2 is the protocol that creates an intent before it confirms it; a worker of the release before this one must not
 // begin such a charge.
-const schemaVersion = 2
+const SchemaVersion = 2
 
-// maxAttempts is out of reach on purpose: a job ends because its outcome is known or because the use case gave up
+// MaxAttempts of a job is out of reach on purpose: a job ends because its outcome is known or because the use case gave up
 // visibly, never because River counted to a number and discarded it.
-const maxAttempts = 10_000
+const MaxAttempts = 10_000
 
-// chargeOrderArgs names an order. It carries no amount to trust and no personal data.
-type chargeOrderArgs struct {
+// Target is the order that a job is about, with the version of the job's arguments. It carries no amount to trust and no
+// personal data.
+type Target struct {
 	Schema  int       `json:"schema"`
 	Tenant  string    `json:"tenant_id"`
 	OrderID uuid.UUID `json:"order_id"`
 }
 
-// Kind implements river.JobArgs.
-func (chargeOrderArgs) Kind() string { return "charge-order" }
+// Ref names the order.
+func (t Target) Ref() app.OrderRef { return app.OrderRef{Tenant: t.Tenant, OrderID: t.OrderID} }
 
-// refundChargeArgs names a refund.
-type refundChargeArgs struct {
-	Schema   int       `json:"schema"`
-	Tenant   string    `json:"tenant_id"`
-	OrderID  uuid.UUID `json:"order_id"`
+// Check refuses arguments of a newer version than SchemaVersion.
+func (t Target) Check() error {
+	if t.Schema > SchemaVersion {
+		return fmt.Errorf("job arguments have schema %d; this worker knows %d", t.Schema, SchemaVersion)
+	}
+	return nil
+}
+
+func target(ref app.OrderRef) Target { return Target{SchemaVersion, ref.Tenant, ref.OrderID} }
+
+// ChargeOrderArgs names an order.
+type ChargeOrderArgs struct{ Target }
+
+// Kind implements river.JobArgs.
+func (ChargeOrderArgs) Kind() string { return "charge-order" }
+
+// RefundChargeArgs names a refund.
+type RefundChargeArgs struct {
+	Target
 	RefundID uuid.UUID `json:"refund_id"`
 }
 
 // Kind implements river.JobArgs.
-func (refundChargeArgs) Kind() string { return "refund-charge" }
+func (RefundChargeArgs) Kind() string { return "refund-charge" }
 
-// settlePaymentArgs names a payment to look at, and perhaps an intent beside its own.
-type settlePaymentArgs struct {
-	Schema   int       `json:"schema"`
-	Tenant   string    `json:"tenant_id"`
-	OrderID  uuid.UUID `json:"order_id"`
-	IntentID string    `json:"intent_id,omitempty"`
+// SettlePaymentArgs names a payment to look at, and perhaps an intent beside its own.
+type SettlePaymentArgs struct {
+	Target
+	IntentID string `json:"intent_id,omitempty"`
 }
 
 // Kind implements river.JobArgs.
-func (settlePaymentArgs) Kind() string { return "settle-payment" }
+func (SettlePaymentArgs) Kind() string { return "settle-payment" }
 
 // In binds the outbox to a transaction. A job is a write like any other: it is sent with the rest of the transaction.
 func In(s *postgres.Session) app.Outbox { return transaction{s} }
@@ -65,22 +78,22 @@ type transaction struct{ s *postgres.Session }
 
 // ChargeOrder implements app.Outbox.
 func (t transaction) ChargeOrder(ctx context.Context, ref app.OrderRef) error {
-	return t.insert(ctx, chargeOrderArgs{schemaVersion, ref.Tenant, ref.OrderID})
+	return t.insert(ctx, ChargeOrderArgs{target(ref)})
 }
 
 // RefundCharge implements app.Outbox.
 func (t transaction) RefundCharge(ctx context.Context, ref app.OrderRef, refund uuid.UUID) error {
-	return t.insert(ctx, refundChargeArgs{schemaVersion, ref.Tenant, ref.OrderID, refund})
+	return t.insert(ctx, RefundChargeArgs{target(ref), refund})
 }
 
 // SettlePayment implements app.Outbox.
 func (t transaction) SettlePayment(ctx context.Context, ref app.OrderRef, intentID string) error {
-	return t.insert(ctx, settlePaymentArgs{schemaVersion, ref.Tenant, ref.OrderID, intentID})
+	return t.insert(ctx, SettlePaymentArgs{target(ref), intentID})
 }
 
 // SettlePaymentOnce implements app.Outbox. A job that runs does not count: it may have looked already.
 func (t transaction) SettlePaymentOnce(ctx context.Context, ref app.OrderRef, intentID string) error {
-	args := settlePaymentArgs{schemaVersion, ref.Tenant, ref.OrderID, intentID}
+	args := SettlePaymentArgs{target(ref), intentID}
 	var waits bool
 	err := t.s.Immediate().QueryRow(ctx, `
 		SELECT EXISTS (SELECT FROM river_job WHERE kind = $1 AND args @> $2 AND args = $2
@@ -121,5 +134,5 @@ func InsertArgs(ctx context.Context, args river.JobArgs) ([]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode trace context: %w", err)
 	}
-	return []any{args.Kind(), string(encoded), string(metadata), maxAttempts}, nil
+	return []any{args.Kind(), string(encoded), string(metadata), MaxAttempts}, nil
 }

@@ -22,36 +22,10 @@ func startWaker(t *testing.T, pool *pgxpool.Pool) *Waker {
 	return w
 }
 
-// Ensure a woken worker fetches the new job, long before it would look by itself.
-func TestWakerWakesWorkers(t *testing.T) {
-	t.Parallel()
-	pool := open(t, 0)
-	runs, _ := startWorkerPolling(t, pool, 1, 10*time.Minute)
-	w := startWaker(t, pool)
-	// The worker looks once when it starts and listens some time before that or after: only what is inserted after its
-	// first run is sure to wait for a notification.
-	insert(t, pool)
-	require.Eventually(t, func() bool {
-		w.Wake()
-		select {
-		case r := <-runs:
-			r.end <- nil
-			return true
-		default:
-			return false
-		}
-	}, patience, 50*time.Millisecond)
-	for range 3 {
-		insert(t, pool)
-		w.Wake()
-		next(t, runs, "the run of a job that a worker was told of").end <- nil
-	}
-}
-
 // Ensure no call of Wake is lost and that many calls are few notifications.
 func TestWakerCoalesces(t *testing.T) {
 	t.Parallel()
-	pool := open(t, 0)
+	pool := open(t)
 	listener, err := pgx.ConnectConfig(t.Context(), pool.Config().ConnConfig)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = listener.Close(context.Background()) })

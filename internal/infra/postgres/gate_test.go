@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/orders/internal/app"
-	"example.com/orders/internal/pgtest"
+	"example.com/orders/internal/dev/postgres/pgtest"
 )
 
 // never is a deadline that no test reaches, always one that is over.

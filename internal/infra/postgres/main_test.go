@@ -3,7 +3,7 @@ package postgres
 import (
 	"testing"
 
-	"example.com/orders/internal/pgtest"
+	"example.com/orders/internal/dev/postgres/pgtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

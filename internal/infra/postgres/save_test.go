@@ -11,8 +11,8 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"example.com/orders/internal/app"
+	"example.com/orders/internal/dev/postgres/pgtest"
 	"example.com/orders/internal/domain"
-	"example.com/orders/internal/pgtest"
 	"example.com/orders/migrations"
 )
 

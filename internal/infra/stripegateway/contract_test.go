@@ -11,7 +11,7 @@ import (
 	"github.com/stripe/stripe-mock/server"
 
 	"example.com/orders/internal/app"
-	"example.com/orders/internal/sandbox"
+	"example.com/orders/internal/dev/sandbox"
 )
 
 // stripeMock is Stripe's own mock: it checks every request against Stripe's OpenAPI and answers with a fixture. It

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/orders/internal/app"
+	"example.com/orders/internal/dev/sandbox"
 	"example.com/orders/internal/domain"
 	"example.com/orders/internal/infra/stripegateway"
-	"example.com/orders/internal/sandbox"
 )
 
 func post(t *testing.T, url, body string) (status int) {

@@ -1,0 +1,72 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"strconv"
+	"syscall"
+)
+
+// runAs is the user to run the server as: nil, which is ourselves, unless we are root. Existing data are best served by
+// their owner.
+func runAs(data string) (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil //nolint:nilnil // ourselves
+	}
+	if owner := ownerOf(data); owner != nil && owner.Uid != 0 {
+		return owner, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		if u, err := user.Lookup(name); err == nil {
+			return credential(u)
+		}
+	}
+	return nil, errors.New("PostgreSQL refuses to run as root, and there is neither a user postgres nor nobody to run it")
+}
+
+func credential(u *user.User) (*syscall.Credential, error) {
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	if err != nil {
+		return nil, fmt.Errorf("user %s: %w", u.Username, err)
+	}
+	gid, err := strconv.ParseUint(u.Gid, 10, 32)
+	if err != nil {
+		return nil, fmt.Errorf("user %s: %w", u.Username, err)
+	}
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+}
+
+// ownerOf is nil for a path that does not exist. It does not follow a symbolic link.
+func ownerOf(path string) *syscall.Credential {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return nil
+	}
+	return &syscall.Credential{Uid: st.Uid, Gid: st.Gid}
+}
+
+// reachable asks the system rather than computing from mode bits, which know nothing of access lists and mounts.
+func reachable(ctx context.Context, dir string, as *syscall.Credential) (bool, error) {
+	if as == nil {
+		return true, nil
+	}
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", `cd -- "$1"`, "reachable", dir)
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as}
+	err := cmd.Run()
+	if exit := new(exec.ExitError); errors.As(err, &exit) && ctx.Err() == nil {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("see whether the server's user can reach %s: %w", dir, errors.Join(ctx.Err(), err))
+	}
+	return true, nil
+}

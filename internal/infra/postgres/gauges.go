@@ -1,0 +1,118 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/orders/internal/infra/telemetry"
+)
+
+// gaugeTimeout bounds all queries behind one reading of /metrics, so that Prometheus, which waits for ten seconds, gets what
+// does not need the database when there is none.
+const gaugeTimeout = 3 * time.Second
+
+// PoolGauges shows the connections of this process's pool, by state, and whether the database takes writes, which is asked
+// over probe: a connection of its own answers also while the pool is used up.
+func PoolGauges(m *telemetry.Metrics, pool, probe *pgxpool.Pool) error {
+	return m.Gauges(gaugeTimeout, telemetry.Gauge{
+		Name: "orders.db.connections", About: "Connections of a pool: used, idle, and the most that it may have.",
+		Label: "state", Fixed: []string{"pool", pool.Config().ConnConfig.RuntimeParams["application_name"]},
+		Read: func(context.Context) (map[string]float64, error) {
+			s := pool.Stat()
+			return map[string]float64{
+				"used": float64(s.AcquiredConns()), "idle": float64(s.IdleConns()), "max": float64(s.MaxConns()),
+			}, nil
+		},
+	}, telemetry.Gauge{
+		Name: "orders.db.writable", About: "Whether the database takes writes: 1, or 0 where it is read-only, as a standby is.",
+		Read: func(ctx context.Context) (map[string]float64, error) {
+			writable, err := Writable(ctx, probe)
+			if err == nil && !writable {
+				return map[string]float64{"": 0}, nil
+			}
+			return map[string]float64{"": 1}, err
+		},
+	})
+}
+
+// The queries behind the gauges. They list the states to count, because River's indexes begin with the state: a
+// day of completed jobs is never looked through.
+const (
+	liveJobs   = `('available', 'pending', 'retryable', 'running', 'scheduled')`
+	jobsByKind = ` FROM river_job WHERE kind IN ('charge-order', 'refund-charge', 'settle-payment') AND state IN `
+	countJobs  = `SELECT state::text, count(*)` + jobsByKind +
+		`('available', 'cancelled', 'discarded', 'pending', 'retryable', 'running', 'scheduled') GROUP BY 1`
+	oldestJobs    = `SELECT kind, extract(epoch FROM now() - min(created_at))` + jobsByKind + liveJobs + ` GROUP BY 1`
+	openPayments  = ` FROM payments WHERE status IN ('pending', 'unresolved')`
+	countPayments = `SELECT CASE refusal WHEN '' THEN 'pending' ELSE 'refused' END, count(*)` + openPayments + ` GROUP BY 1`
+	oldestPayment = `SELECT '', coalesce(extract(epoch FROM now() - min(created_at)), 0)` + openPayments + ` AND refusal = ''`
+	openUnmatched = `SELECT kind, count(*) FROM unmatched_charges WHERE returned_at IS NULL GROUP BY 1`
+	countRefunds  = `SELECT status, count(*) FROM refunds WHERE status = 'pending' GROUP BY 1`
+)
+
+// BacklogGauges shows what waits: jobs, payments without an outcome, and expired keys. Every worker shows the same, since
+// it is the database's.
+func BacklogGauges(m *telemetry.Metrics, pool *pgxpool.Pool, store *Store) error {
+	var backlog KeyBacklog // read by the first of its two gauges; readings come one after another
+	return m.Gauges(gaugeTimeout,
+		telemetry.Gauge{
+			Name: "orders.outbox.jobs", About: "Jobs of the outbox that are not completed, by River's state.", Label: "state",
+			Read: counts(pool, countJobs, "available", "cancelled", "discarded", "pending", "retryable", "running", "scheduled"),
+		},
+		telemetry.Gauge{
+			Name: "orders.outbox.oldest.age", About: "Age of the oldest live job of the outbox.", Unit: "s", Label: "kind",
+			Read: counts(pool, oldestJobs, "charge-order", "refund-charge", "settle-payment"),
+		},
+		telemetry.Gauge{
+			Name: "orders.payments.open", Label: "status",
+			About: "Payments that the provider has not decided; refused: it refuses to, for a reason that a person can mend.",
+			Read:  counts(pool, countPayments, "pending", "refused"),
+		},
+		telemetry.Gauge{
+			Name: "orders.payments.oldest.age", Unit: "s",
+			About: "Age of the oldest payment that the provider has neither decided nor refused.",
+			Read:  counts(pool, oldestPayment),
+		},
+		telemetry.Gauge{
+			Name: "orders.charges.unmatched", About: "Charges that no payment accounts for and that have not gone back.", Label: "kind",
+			Read: counts(pool, openUnmatched, "second_charge", "unknown_charge"),
+		},
+		telemetry.Gauge{
+			Name: "orders.refunds.open", About: "Refunds that the provider has not decided.", Label: "status",
+			Read: counts(pool, countRefunds, "pending"),
+		},
+		telemetry.Gauge{
+			Name: "orders.idempotency.keys.expired", About: "Expired keys that the purge has not removed yet (counted to 100000).",
+			Read: func(ctx context.Context) (_ map[string]float64, err error) {
+				backlog, err = store.ExpiredKeys(ctx)
+				return map[string]float64{"": float64(backlog.Expired)}, err
+			},
+		},
+		telemetry.Gauge{
+			Name: "orders.idempotency.keys.oldest.expired.age", About: "How long ago the oldest of them expired.", Unit: "s",
+			Read: func(context.Context) (map[string]float64, error) {
+				return map[string]float64{"": backlog.Oldest.Seconds()}, nil
+			},
+		},
+	)
+}
+
+// counts reads a query of a name and a number. A name that the query does not have is zero, not absent.
+func counts(pool *pgxpool.Pool, query string, names ...string) func(context.Context) (map[string]float64, error) {
+	return func(ctx context.Context) (map[string]float64, error) {
+		values := map[string]float64{}
+		for _, name := range names {
+			values[name] = 0
+		}
+		rows, _ := pool.Query(ctx, query)
+		var name string
+		var n float64
+		if _, err := pgx.ForEachRow(rows, []any{&name, &n}, func() error { values[name] = n; return nil }); err != nil {
+			return nil, err
+		}
+		return values, nil
+	}
+}
