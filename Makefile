@@ -35,6 +35,18 @@ demo: ## Take the tour: every promise of the service shown and checked; ends by 
 build: ## Build the static binaries into bin/
 	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bin/ ./cmd/api ./cmd/worker ./cmd/migrate ./cmd/sandbox
 
+##### Make it yours
+
+# MODULE and NAME of the new service; HOST: of its problem types' addresses.
+.PHONY: rename
+rename: ## Turn this clone into a new service: MODULE=github.com/acme/billing NAME=billing
+	@go build -o bin/rename ./scripts/rename
+	@bin/rename -module '$(MODULE)' -name '$(NAME)' -host '$(HOST)'
+
+.PHONY: rename-check
+rename-check: ## Rename a scratch copy, and build, vet and test it there
+	scripts/rename-check.sh
+
 ##### Trust it
 
 # -count=1: go test does not see that a database, or a program that a test starts, has changed.
