@@ -29,7 +29,7 @@ func readFailed(ctx context.Context, doing string, err error) error {
 	if !ok {
 		return providerDown{fmt.Errorf("%s: %w", doing, noAnswer(ctx, err))}
 	}
-	answer := fmt.Sprintf("%s: provider answered %d %s (request %s)", doing, e.HTTPStatusCode, codesOf(e), token(e.RequestID))
+	answer := fmt.Sprintf("%s: provider answered %d %s (request %s)", doing, e.HTTPStatusCode, codesOf(e), requestID(e))
 	switch status := e.HTTPStatusCode; {
 	case status == http.StatusTooManyRequests:
 		return providerDown{fmt.Errorf("%s: %w", answer, &app.RateLimitedError{After: retryAfter(e.LastResponse.Header)})}
@@ -79,7 +79,12 @@ func joinCodes(codes ...string) string {
 	return strings.TrimRight(strings.Join(codes, "/"), "/")
 }
 
-var safeToken = regexp.MustCompile(`^[A-Za-z0-9_./-]{1,64}$`)
+// Stripe's types, codes, statuses and reasons are lower case. Its keys, tokens and ids are not, so that an answer which
+// quotes one of them as a code does not bring it into the log.
+var (
+	safeToken     = regexp.MustCompile(`^[a-z][a-z0-9_.]{0,63}$`)
+	safeRequestID = regexp.MustCompile(`^req_[A-Za-z0-9]{1,60}$`)
+)
 
 // token is a code of the provider's, at most 64 bytes; anything that does not look like one is left out.
 func token(s string) string {
@@ -87,6 +92,14 @@ func token(s string) string {
 		return ""
 	}
 	return s
+}
+
+// requestID is the provider's id of an exchange; anything that does not look like one is left out.
+func requestID(e *stripe.Error) string {
+	if !safeRequestID.MatchString(e.RequestID) {
+		return ""
+	}
+	return e.RequestID
 }
 
 // noAnswer says in words of this service why no answer came, because net/http and stripe-go quote what they have read.
