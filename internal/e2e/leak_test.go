@@ -419,14 +419,14 @@ func columns(t testing.TB, s *testkit.Service) map[string]string {
 	require.NoError(t, err)
 	found := map[string]string{}
 	for _, c := range all {
-		value := pgx.Identifier{c.Name}.Sanitize() + "::text"
+		bytes := "convert_to(%s::text, 'UTF8')"
 		if c.Type == "bytea" {
-			value = "convert_from(" + pgx.Identifier{c.Name}.Sanitize() + ", 'LATIN1')"
+			bytes = "%s"
 		}
-		var text string
-		require.NoError(t, s.DB.QueryRow(t.Context(), fmt.Sprintf(`SELECT coalesce(string_agg(%s, E'\n'), '') FROM %s`,
-			value, pgx.Identifier{c.Table}.Sanitize())).Scan(&text), c)
-		found[c.Table+"."+c.Name] = text
+		var text []byte
+		require.NoError(t, s.DB.QueryRow(t.Context(), fmt.Sprintf(`SELECT coalesce(string_agg(`+bytes+`, '\x0a'), '') FROM %s`,
+			pgx.Identifier{c.Name}.Sanitize(), pgx.Identifier{c.Table}.Sanitize())).Scan(&text), c)
+		found[c.Table+"."+c.Name] = string(text)
 	}
 	require.Contains(t, found, "river_job.args")
 	return found

@@ -131,9 +131,13 @@ var headerCases = map[string][]tokenCase{
 	"x5t":      {{`"AAAA"`, true}},
 	"x5t#S256": {{`"AAAA"`, true}},
 	"zip":      {{`"DEF"`, true}},
-	"Crit":     {{`["urn:x"]`, true}}, // names are case-sensitive: this is another parameter, and not critical
-	"ALG":      {{`"none"`, true}},
-	"x":        {{`1`, true}, {`"\ud800"`, false}, {"\"\xff\"", false}, {`1,"x":1`, false}, {`1,"alg":"EdDSA"`, false}, {`{"y":1,"y":1}`, false}, {`tru`, false}},
+	// Claims that are replicated as header parameters decide nothing.
+	"iss":  {{`"https://other.test"`, true}, {`7`, true}},
+	"sub":  {{`"root"`, true}},
+	"aud":  {{`"another"`, true}},
+	"Crit": {{`["urn:x"]`, true}}, // names are case-sensitive: this is another parameter, and not critical
+	"ALG":  {{`"none"`, true}},
+	"x":    {{`1`, true}, {`"\ud800"`, false}, {"\"\xff\"", false}, {`1,"x":1`, false}, {`1,"alg":"EdDSA"`, false}, {`{"y":1,"y":1}`, false}, {`tru`, false}},
 }
 
 // Ensure every header parameter decides what its standard says, next to its valid values: RFC 7515, section 4, RFC 7519,
