@@ -26,10 +26,10 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"example.com/orders/internal/boot"
+	"example.com/orders/internal/dev/postgres/pgtest"
+	"example.com/orders/internal/dev/sandbox"
+	"example.com/orders/internal/dev/testkit"
 	"example.com/orders/internal/infra/config"
-	"example.com/orders/internal/pgtest"
-	"example.com/orders/internal/sandbox"
-	"example.com/orders/internal/testkit"
 )
 
 // The private values of the story below. Each occurs nowhere else, and has characters that encodings change.
