@@ -64,7 +64,8 @@ func NewJWTAuthenticator(ctx context.Context, c JWTConfig, o KeyObserver, log *s
 		return nil, fmt.Errorf("key set: %w", err)
 	}
 	a := &JWTAuthenticator{config: c, log: log, now: time.Now, published: published, verified: newTokenCache(maxVerified)}
-	client := httprc.NewClient(httprc.WithWorkers(2), httprc.WithErrorSink(errsink.NewFunc(a.logFailure)))
+	// One worker: fetches that overlap would let an answer that arrives late replace a newer one.
+	client := httprc.NewClient(httprc.WithWorkers(1), httprc.WithErrorSink(errsink.NewFunc(a.logFailure)))
 	if a.controller, err = client.Start(ctx); err != nil {
 		return nil, fmt.Errorf("key set: %w", err)
 	}

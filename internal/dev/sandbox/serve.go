@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// stopWait bounds how long a stopping server waits for the requests it is answering.
-const stopWait = 5 * time.Second
+// stopWait bounds how long a stopping server waits for the requests it is answering. It is longer than the six seconds
+// for which net/http waits for the first request of a new connection: clients dial ahead.
+const stopWait = 20 * time.Second
 
 // Settings is how a process runs a Sandbox: Config, and the address to listen on.
 type Settings struct {

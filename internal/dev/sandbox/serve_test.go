@@ -2,6 +2,7 @@ package sandbox_test
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -62,6 +63,32 @@ func TestServeStops(t *testing.T) {
 	if err := <-answered; err != nil {
 		t.Errorf("held request: %v", err)
 	}
+	if err := <-stopped; err != nil {
+		t.Errorf("stop: %v", err)
+	}
+}
+
+// Ensure a connection on which no request was sent, as clients that dial ahead leave behind, does not fail a stop.
+func TestServeStopsDespiteAnUnusedConnection(t *testing.T) {
+	t.Parallel()
+	server, err := sandbox.Listen(t.Context(), settings(t, map[string]string{"SANDBOX_ADDR": "127.0.0.1:0"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stopped := make(chan error, 1)
+	go func() { stopped <- server.Serve(ctx) }()
+	unused, err := net.Dial("tcp", strings.TrimPrefix(server.URL(), "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unused.Close()
+	if response, err := http.Get(server.URL() + "/.well-known/jwks.json"); err != nil { // by now both are accepted
+		t.Fatal(err)
+	} else {
+		response.Body.Close()
+	}
+	stop()
 	if err := <-stopped; err != nil {
 		t.Errorf("stop: %v", err)
 	}
