@@ -59,7 +59,7 @@ func TestLifecycleStopFinishesRequests(t *testing.T) {
 // Ensure a collector of traces that takes none keeps no process from stopping in time and without an error.
 func TestLifecycleStopWithoutACollector(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, "SHUTDOWN_TIMEOUT", "3s")
+	s := openShop(t, "SHUTDOWN_TIMEOUT", "12s") // three quarters are more than net/http waits for unused connections
 	collector, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts, nobody answers
 	require.NoError(t, err)
 	t.Cleanup(func() { collector.Close() })
@@ -124,7 +124,7 @@ func TestLifecycleStopFinishesJobs(t *testing.T) {
 // once by another, which pays the order without a second charge.
 func TestLifecycleStopLeavesLongJobsToOthers(t *testing.T) {
 	t.Parallel()
-	s := openShopWithoutEvents(t, "SHUTDOWN_TIMEOUT", "2s", "JOB_TIMEOUT", "5m", "JOB_RESCUE_AFTER", "10m", "PROVIDER_TIMEOUT", "4m")
+	s := openShopWithoutEvents(t, "SHUTDOWN_TIMEOUT", "12s", "JOB_TIMEOUT", "5m", "JOB_RESCUE_AFTER", "10m", "PROVIDER_TIMEOUT", "4m")
 	p := testkit.Process(t, "worker", s.Env)
 	s.faults(fault("charge", sandbox.FaultHold, 1))
 	order := s.place("pm_card_visa")
