@@ -4,7 +4,7 @@
 //   - It sends a request again, with the same key and the same bytes, when that is safe: the answer was lost, or it was
 //     408, 429, 502, 503, 504 or 409 idempotency_key_in_progress. It waits as Retry-After asks, else longer each time, and ends
 //     within the context's deadline, or after DefaultLimit.
-//   - It hands out ETags and carries them back; Update reads, changes and writes, and reads again when somebody else was
+//   - It hands out ETags and carries them back; Update reads, changes and writes, and reads again when another client was
 //     faster.
 //   - Every refusal is a *Problem. A call that got no final answer is a *GaveUp: its outcome is unknown, and it holds the
 //     key with which to go on.

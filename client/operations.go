@@ -196,14 +196,14 @@ func call[T any](ctx context.Context, c *Client, r *http.Request, err error) (An
 	return answer, nil
 }
 
-// recognise tells one's own change from somebody else's. A write that a version guards (ship-order,
+// recognise tells a change of this client from another client's. A write that a version guards (ship-order,
 // change-shipping-address, put-product) keeps no answer to replay: when its answer is lost, the next attempt meets the
 // version that the first one made, and is refused. So a conflict after a lost answer is looked into: where the resource
-// is as this call wanted it, the call has succeeded; else the conflict stands, and so it does where the resource cannot
+// is as this call asked for, the call has succeeded; else the conflict stands, and so it does where the resource cannot
 // be read.
 func recognise[T any](
 	answer Answer[T], err error, conflict openapi.ProblemCode,
-	read func() (Answer[T], error), wanted func(T) bool,
+	read func() (Answer[T], error), asked func(T) bool,
 ) (Answer[T], error) {
 	if !answer.unsure || !HasCode(err, conflict) {
 		return answer, err
@@ -212,7 +212,7 @@ func recognise[T any](
 	if readErr != nil {
 		return answer, errors.Join(err, readErr)
 	}
-	if !wanted(now.Value) {
+	if !asked(now.Value) {
 		return answer, err
 	}
 	now.Replayed = true

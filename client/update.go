@@ -13,7 +13,7 @@ import (
 const maxUpdates = 10
 
 // Update reads a resource, makes a change out of what it says, and writes that under the tag that was read. When
-// somebody else was faster (version_conflict) it reads again and makes the change again, a bounded number of times, so
+// another client was faster (version_conflict) it reads again and makes the change again, a bounded number of times, so
 // that no writer's change is lost. change is called once for each reading and must decide anew from what it is given;
 // its error ends the update.
 func Update[T, B, R any](

@@ -15,7 +15,7 @@ BEGIN
         END IF;
     END LOOP;
     EXECUTE format('ALTER DATABASE %I OWNER TO orders_owner', current_database());
-    -- Nobody else connects, and the service makes no temporary tables, which could hide the real ones.
+    -- No other role connects, and the service makes no temporary tables, which could hide the real ones.
     EXECUTE format('REVOKE ALL ON DATABASE %I FROM PUBLIC', current_database());
     EXECUTE format('GRANT CONNECT ON DATABASE %I TO orders_app', current_database());
 END

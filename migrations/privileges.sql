@@ -1,5 +1,5 @@
 -- What the service may do, table by table: it reads and writes rows, and it owns nothing, so it can neither alter nor
--- drop nor truncate. orders_app is a group; whoever is a member of it (orders_service, see deploy/roles.sql) may do
+-- drop nor truncate. orders_app is a group; a member of it (orders_service, see deploy/roles.sql) may do
 -- this. A new table needs its line here: without one the service cannot see it.
 --
 -- Runs after the migrations, every time, as the owner of the tables, where orders_app exists. It only ever adds: a

@@ -78,9 +78,9 @@ eventually 15 "the provider is not asked" charged
 victim=$(sql "SELECT split_part(attempted_by[array_upper(attempted_by, 1)], '_', 1) FROM river_job WHERE state = 'running' AND kind = 'charge-order'")
 [ "$(docker inspect -f '{{index .Config.Labels "com.docker.compose.service"}}' "$victim")" = worker ] || fail "no worker is at work: '$victim'"
 docker kill -s KILL "$victim" >/dev/null
-[ "$(status_of "$order")" = pending ] || fail "the payment is $(status_of "$order") before anybody took over"
+[ "$(status_of "$order")" = pending ] || fail "the payment is $(status_of "$order") before another worker took over"
 killed=$SECONDS
-eventually 120 "nobody takes over" paid "$order"
+eventually 120 "no worker takes over" paid "$order"
 say "the other worker took over after $((SECONDS - killed)) s"
 [ "$(charges "$order")" = 1 ] || fail "charged $(charges "$order") times"
 

@@ -48,3 +48,6 @@ var ErrStale = errors.New("stored version differs from the loaded one")
 
 // ErrNotFound is what a repository returns when there is no such aggregate.
 var ErrNotFound = errors.New("not found")
+
+// ErrExists is what a repository returns when an aggregate with that identity exists already.
+var ErrExists = errors.New("exists already")

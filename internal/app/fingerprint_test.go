@@ -20,7 +20,7 @@ var (
 func somePlacing() PlaceOrderInput {
 	return PlaceOrderInput{
 		Currency: "EUR",
-		Lines:    []domain.Wanted{{SKU: "TEA-001", Quantity: 2}, {SKU: "MUG-001", Quantity: 1}},
+		Lines:    []domain.Item{{SKU: "TEA-001", Quantity: 2}, {SKU: "MUG-001", Quantity: 1}},
 		Address: domain.Address{
 			Name: "Zoë <&> \u2028 \"Q\"", Line1: "1 High Street", City: "Berlin", PostalCode: "10115", Country: "DE",
 		},

@@ -106,7 +106,7 @@ func (in CancelOrderInput) validate() error {
 }
 
 // CancelOrder conflicts with ship-order. Its stock returns at once; its money returns through the outbox: what was
-// charged is refunded, and a charge that nobody has asked for yet never happens. While a charge is under way its
+// charged is refunded, and a charge that has not been requested yet never happens. While a charge is under way its
 // outcome is awaited, and charge-order refunds it.
 func (s *Service) CancelOrder(ctx context.Context, a Actor, k Keyed[domain.OrderState], in CancelOrderInput) (Outcome, error) {
 	return runKeyed(ctx, s, Command[domain.OrderState]{

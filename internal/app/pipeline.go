@@ -92,7 +92,7 @@ func runKeyed[R any](ctx context.Context, s *Service, c Command[R]) (outcome Out
 	if err := admit(c); err != nil {
 		return Outcome{}, err
 	}
-	print, err := fingerprint(c.Actor, c.Keyed.Route, c.Input)
+	digest, err := fingerprint(c.Actor, c.Keyed.Route, c.Input)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -101,7 +101,7 @@ func runKeyed[R any](ctx context.Context, s *Service, c Command[R]) (outcome Out
 		if err := authorizeTarget(ctx, tx, c); err != nil {
 			return err
 		}
-		outcome, err = idempotent(ctx, tx, s, print, c)
+		outcome, err = idempotent(ctx, tx, s, digest, c)
 		return err
 	})
 	return outcome, err
@@ -138,13 +138,13 @@ func authorizeTarget[R any](ctx context.Context, tx Tx, c Command[R]) error {
 }
 
 // idempotent is the stage around the handler: replay what the winner of the key stored, or handle and store the answer.
-func idempotent[R any](ctx context.Context, tx Tx, s *Service, print Fingerprint, c Command[R]) (Outcome, error) {
+func idempotent[R any](ctx context.Context, tx Tx, s *Service, digest Fingerprint, c Command[R]) (Outcome, error) {
 	winner, err := tx.FindKey()
 	if err != nil {
 		return Outcome{}, err
 	}
 	if winner != nil {
-		if winner.Fingerprint != print {
+		if winner.Fingerprint != digest {
 			return Outcome{}, ErrKeyReused
 		}
 		return Outcome{Reply: winner.Reply, Replayed: true}, nil
@@ -157,6 +157,6 @@ func idempotent[R any](ctx context.Context, tx Tx, s *Service, print Fingerprint
 	if err != nil {
 		return Outcome{}, fmt.Errorf("render %s: %w", c.Operation, err)
 	}
-	tx.CompleteKey(print, reply, s.settings.KeyRetention)
+	tx.CompleteKey(digest, reply, s.settings.KeyRetention)
 	return Outcome{Reply: reply}, nil
 }

@@ -8,10 +8,10 @@ import (
 
 // PlaceOrderInput is what a customer asks for. Its JSON is the canonical input of the fingerprint.
 type PlaceOrderInput struct {
-	Currency      string          `json:"currency"`
-	Lines         []domain.Wanted `json:"lines"`
-	Address       domain.Address  `json:"shipping_address"`
-	PaymentMethod string          `json:"payment_method"`
+	Currency      string         `json:"currency"`
+	Lines         []domain.Item  `json:"lines"`
+	Address       domain.Address `json:"shipping_address"`
+	PaymentMethod string         `json:"payment_method"`
 }
 
 func (in PlaceOrderInput) validate() error {
@@ -19,7 +19,7 @@ func (in PlaceOrderInput) validate() error {
 	if !domain.ValidCurrency(in.Currency) {
 		v.Add("currency", "pattern", "is not a currency that can be charged")
 	}
-	domain.CheckWanted(&v, in.Lines)
+	domain.CheckItems(&v, in.Lines)
 	in.Address.Check(&v, "shipping_address/")
 	if !domain.ValidPaymentMethod(in.PaymentMethod) {
 		v.Add("payment_method", "pattern", "is not a payment method's token")
@@ -50,7 +50,7 @@ func (s *Service) placeOrder(ctx context.Context, tx Tx, a Actor, in PlaceOrderI
 		return domain.OrderState{}, err
 	}
 	order, err := domain.PlaceOrder(domain.NewOrder{
-		Tenant: a.Tenant, ID: s.newID(), Customer: a.ID, Currency: in.Currency, Wanted: in.Lines,
+		Tenant: a.Tenant, ID: s.newID(), Customer: a.ID, Currency: in.Currency, Items: in.Lines,
 		Address: in.Address, At: tx.Now(),
 	}, catalogue)
 	if err != nil {

@@ -7,9 +7,6 @@ import (
 	"example.com/orders/internal/domain"
 )
 
-// ErrExists is what a repository returns when an aggregate with that identity exists already.
-var ErrExists = errors.New("exists already")
-
 var errProductExists = domain.Refuse(CodeProductExists, "There is a product with this sku already.")
 
 // PutProductInput is a product as an editor wants it to be.

@@ -11,12 +11,6 @@ import (
 	"example.com/orders/internal/domain"
 )
 
-// Orphan is a payment or a refund that the provider has not decided and for which no job is alive.
-type Orphan struct {
-	Ref    OrderRef
-	Refund uuid.UUID // zero: the charge
-}
-
 // ReconcileLimits bounds one run of reconcile-payments.
 type ReconcileLimits struct {
 	Age     time.Duration // how long a charge or refund may be undecided without a job before it gets another

@@ -56,7 +56,7 @@ func (e Expected) check(stored int64) error {
 	return ErrVersionConflict
 }
 
-func skus(lines []domain.Wanted) []string {
+func skus(lines []domain.Item) []string {
 	names := make([]string, len(lines))
 	for i, l := range lines {
 		names[i] = l.SKU

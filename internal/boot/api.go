@@ -85,7 +85,7 @@ func (a *API) start(ctx context.Context, c config.API, t *telemetry.Telemetry, l
 		return fmt.Errorf("API_ADDR: %w", err)
 	}
 	a.server = newServer(otelhttp.NewHandler(handler, "api", otelhttp.WithTracerProvider(t.Traces),
-		// Its metrics would have a series for every Host header that anybody sends; ours say the same.
+		// Its metrics would have a series for every Host header that is sent; our own metrics hold the same figures.
 		otelhttp.WithMeterProvider(noop.NewMeterProvider()), otelhttp.WithPropagators(t.Propagator()),
 		otelhttp.WithPublicEndpointFn(func(r *http.Request) bool { return !trusted(c.TracePeers, r.RemoteAddr) })),
 		c.RequestTimeout, c.Database.LockTimeout+postgres.CommitTimeout)
@@ -93,7 +93,7 @@ func (a *API) start(ctx context.Context, c config.API, t *telemetry.Telemetry, l
 	return nil
 }
 
-// trusted tells whether the trace context of a peer is taken over. Anybody else's becomes a link: a caller must neither
+// trusted tells whether the trace context of a peer is taken over. Any other becomes a link: a caller must neither
 // name our requests nor decide which of them are recorded.
 func trusted(networks []netip.Prefix, peer string) bool {
 	address, err := netip.ParseAddrPort(peer)
@@ -141,9 +141,9 @@ func (a *API) Failed() <-chan error { return a.failed }
 // Stop stops accepting and lets requests in flight finish for three quarters of the time that ctx leaves. Those that
 // need longer are cut off, which leaves nothing of them, and the pool is closed last.
 func (a *API) Stop(ctx context.Context) error {
-	patient, cancel := mostOf(ctx)
+	graceful, cancel := mostOf(ctx)
 	defer cancel()
-	err := a.server.Shutdown(patient)
+	err := a.server.Shutdown(graceful)
 	if err != nil {
 		err = fmt.Errorf("requests were cut off: %w", err)
 		_ = a.server.Close()

@@ -74,14 +74,14 @@ type Cancellation struct {
 	CancelledAt time.Time
 }
 
-// Wanted is one line of an order that is being placed: a sku and how many of it.
-type Wanted struct {
+// Item is a sku and a quantity.
+type Item struct {
 	SKU      string `json:"sku"`
 	Quantity int64  `json:"quantity"`
 }
 
-// CheckWanted adds what is wrong with the wanted lines to v.
-func CheckWanted(v *Violations, lines []Wanted) {
+// CheckItems adds what is wrong with the ordered items to v.
+func CheckItems(v *Violations, lines []Item) {
 	if len(lines) < 1 || len(lines) > MaxLines {
 		v.Add("lines", "length", "must hold 1 to 100 lines")
 	}
@@ -102,17 +102,17 @@ type NewOrder struct {
 	ID       OrderID
 	Customer string
 	Currency string
-	Wanted   []Wanted
+	Items    []Item
 	Address  Address
 	At       time.Time
 }
 
-// PlaceOrder makes an open order of the wanted lines at the catalogue's prices; a price is never the caller's.
+// PlaceOrder makes an open order of items at the catalogue's prices; a price is never the caller's.
 // It refuses with product_unavailable, currency_mismatch or, for a total beyond int64, validation_failed.
 func PlaceOrder(n NewOrder, catalogue map[string]ProductState) (*Order, error) {
 	total := Money{Currency: n.Currency}
-	lines := make([]Line, 0, len(n.Wanted))
-	for _, w := range n.Wanted {
+	lines := make([]Line, 0, len(n.Items))
+	for _, w := range n.Items {
 		p, ok := catalogue[w.SKU]
 		if !ok || !p.Details.Active {
 			return nil, Refuse(CodeProductUnavailable, "The product "+w.SKU+" is not for sale.")
@@ -182,19 +182,19 @@ func (o *Order) Cancel(c Cancellation) error {
 }
 
 // Sold is how many units of each sku the order holds, in ascending order of sku: the order in which stock is locked.
-func (s OrderState) Sold() []Wanted {
-	wanted := make([]Wanted, len(s.Lines))
+func (s OrderState) Sold() []Item {
+	items := make([]Item, len(s.Lines))
 	for i, l := range s.Lines {
-		wanted[i] = Wanted{l.SKU, l.Quantity}
+		items[i] = Item{l.SKU, l.Quantity}
 	}
-	return SumBySKU(wanted)
+	return SumBySKU(items)
 }
 
 // SumBySKU adds up the quantities of each sku and sorts by sku (bytewise), so that two orders with crossed lines
 // lock their stock in the same order and never deadlock.
-func SumBySKU(lines []Wanted) []Wanted {
+func SumBySKU(lines []Item) []Item {
 	sorted := slices.Clone(lines)
-	slices.SortFunc(sorted, func(a, b Wanted) int { return strings.Compare(a.SKU, b.SKU) })
+	slices.SortFunc(sorted, func(a, b Item) int { return strings.Compare(a.SKU, b.SKU) })
 	sums := sorted[:0]
 	for _, l := range sorted {
 		if n := len(sums); n > 0 && sums[n-1].SKU == l.SKU {

@@ -28,17 +28,17 @@ func catalogue() map[string]domain.ProductState {
 	return products
 }
 
-func place(lines ...domain.Wanted) (*domain.Order, error) {
+func place(lines ...domain.Item) (*domain.Order, error) {
 	return domain.PlaceOrder(domain.NewOrder{
 		Tenant: "default", ID: uuid.MustParse("019ae6a0-58c0-7b1e-9d3c-3f3a5b1f6c42"), Customer: "alice", Currency: "EUR",
-		Wanted: lines, Address: validAddress(), At: noon(),
+		Items: lines, Address: validAddress(), At: noon(),
 	}, catalogue())
 }
 
 // Ensure an order takes names and prices from the catalogue and keeps its lines as they were asked for.
 func TestPlaceOrderTakesTheCataloguesPrices(t *testing.T) {
 	t.Parallel()
-	o, err := place(domain.Wanted{"TEA-001", 2}, domain.Wanted{"MUG-001", 1}, domain.Wanted{"TEA-001", 1})
+	o, err := place(domain.Item{"TEA-001", 2}, domain.Item{"MUG-001", 1}, domain.Item{"TEA-001", 1})
 	require.NoError(t, err)
 	s := o.State()
 	require.Equal(t, []domain.Line{
@@ -57,21 +57,21 @@ func TestPlaceOrderRefuses(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name  string
-		lines []domain.Wanted
+		lines []domain.Item
 		code  domain.Code
 	}{
-		{"an unknown product", []domain.Wanted{{"TEA-001", 1}, {"NONE-001", 1}}, domain.CodeProductUnavailable},
-		{"a product off sale", []domain.Wanted{{"OLD-001", 1}}, domain.CodeProductUnavailable},
-		{"another currency", []domain.Wanted{{"US-001", 1}}, domain.CodeCurrencyMismatch},
-		{"a line beyond int64", []domain.Wanted{{"DEAR-001", 2}}, domain.CodeValidationFailed},
-		{"a total beyond int64", []domain.Wanted{{"DEAR-001", 1}, {"TEA-001", 1}}, domain.CodeValidationFailed},
-		{"a negative quantity", []domain.Wanted{{"TEA-001", -1}}, domain.CodeValidationFailed},
+		{"an unknown product", []domain.Item{{"TEA-001", 1}, {"NONE-001", 1}}, domain.CodeProductUnavailable},
+		{"a product off sale", []domain.Item{{"OLD-001", 1}}, domain.CodeProductUnavailable},
+		{"another currency", []domain.Item{{"US-001", 1}}, domain.CodeCurrencyMismatch},
+		{"a line beyond int64", []domain.Item{{"DEAR-001", 2}}, domain.CodeValidationFailed},
+		{"a total beyond int64", []domain.Item{{"DEAR-001", 1}, {"TEA-001", 1}}, domain.CodeValidationFailed},
+		{"a negative quantity", []domain.Item{{"TEA-001", -1}}, domain.CodeValidationFailed},
 	} {
 		o, err := place(c.lines...)
 		require.Equal(t, c.code, codeOf(err), c.name)
 		require.Nil(t, o, c.name)
 	}
-	_, err := place(domain.Wanted{"DEAR-001", 1})
+	_, err := place(domain.Item{"DEAR-001", 1})
 	require.Equal(t, domain.CodeValidationFailed, codeOf(err), "a total beyond what can be charged")
 }
 
@@ -80,37 +80,37 @@ func TestWantedLinesAreBounded(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name  string
-		lines []domain.Wanted
+		lines []domain.Item
 		want  map[string]string
 	}{
-		{"one", []domain.Wanted{{"TEA-001", 1}}, map[string]string{}},
-		{"the most of one", []domain.Wanted{{"TEA-001", domain.MaxQuantity}}, map[string]string{}},
-		{"the most lines", slices.Repeat([]domain.Wanted{{"TEA-001", 1}}, domain.MaxLines), map[string]string{}},
+		{"one", []domain.Item{{"TEA-001", 1}}, map[string]string{}},
+		{"the most of one", []domain.Item{{"TEA-001", domain.MaxQuantity}}, map[string]string{}},
+		{"the most lines", slices.Repeat([]domain.Item{{"TEA-001", 1}}, domain.MaxLines), map[string]string{}},
 		{"none", nil, map[string]string{"lines": "length"}},
-		{"too many", slices.Repeat([]domain.Wanted{{"TEA-001", 1}}, domain.MaxLines+1), map[string]string{"lines": "length"}},
-		{"quantities", []domain.Wanted{{"TEA-001", 0}, {"TEA-001", -1}, {"TEA-001", domain.MaxQuantity + 1}}, map[string]string{
+		{"too many", slices.Repeat([]domain.Item{{"TEA-001", 1}}, domain.MaxLines+1), map[string]string{"lines": "length"}},
+		{"quantities", []domain.Item{{"TEA-001", 0}, {"TEA-001", -1}, {"TEA-001", domain.MaxQuantity + 1}}, map[string]string{
 			"lines/0/quantity": "range", "lines/1/quantity": "range", "lines/2/quantity": "range",
 		}},
-		{"a sku", []domain.Wanted{{"TEA-001", 1}, {"tea", 1}}, map[string]string{"lines/1/sku": "pattern"}},
+		{"a sku", []domain.Item{{"TEA-001", 1}, {"tea", 1}}, map[string]string{"lines/1/sku": "pattern"}},
 	} {
-		require.Equal(t, c.want, invalid(func(v *domain.Violations) { domain.CheckWanted(v, c.lines) }), c.name)
+		require.Equal(t, c.want, invalid(func(v *domain.Violations) { domain.CheckItems(v, c.lines) }), c.name)
 	}
 }
 
 // Ensure crossed and repeated lines come out summed and in one order, bytewise, so that stock is locked in one order.
 func TestQuantitiesAreSummedBySKUInOrder(t *testing.T) {
 	t.Parallel()
-	lines := []domain.Wanted{{"B", 1}, {"A-1", 2}, {"A", 3}, {"B", 4}, {"A0", 5}, {"A", 6}}
-	want := []domain.Wanted{{"A", 9}, {"A-1", 2}, {"A0", 5}, {"B", 5}}
+	lines := []domain.Item{{"B", 1}, {"A-1", 2}, {"A", 3}, {"B", 4}, {"A0", 5}, {"A", 6}}
+	want := []domain.Item{{"A", 9}, {"A-1", 2}, {"A0", 5}, {"B", 5}}
 	require.Equal(t, want, domain.SumBySKU(lines))
-	require.Equal(t, domain.Wanted{"B", 1}, lines[0], "the caller's lines were changed")
+	require.Equal(t, domain.Item{"B", 1}, lines[0], "the caller's lines were changed")
 	slices.Reverse(lines)
 	require.Equal(t, want, domain.SumBySKU(lines), "crossed")
 	require.Empty(t, domain.SumBySKU(nil))
 
-	o, err := place(domain.Wanted{"TEA-001", 1}, domain.Wanted{"MUG-001", 2}, domain.Wanted{"TEA-001", 3})
+	o, err := place(domain.Item{"TEA-001", 1}, domain.Item{"MUG-001", 2}, domain.Item{"TEA-001", 3})
 	require.NoError(t, err)
-	require.Equal(t, []domain.Wanted{{"MUG-001", 2}, {"TEA-001", 4}}, o.State().Sold())
+	require.Equal(t, []domain.Item{{"MUG-001", 2}, {"TEA-001", 4}}, o.State().Sold())
 }
 
 // asked is one thing that can be asked of an order, and the code with which it is refused.
@@ -137,7 +137,7 @@ func everything() []asked {
 // Ensure an open order can do everything, one that has ended nothing, and that a refusal changes nothing.
 func TestOrderTransitions(t *testing.T) {
 	t.Parallel()
-	open, err := place(domain.Wanted{"TEA-001", 1})
+	open, err := place(domain.Item{"TEA-001", 1})
 	require.NoError(t, err)
 	shipped, cancelled := open.State(), open.State()
 	shipped.Status, shipped.Shipment = domain.OrderShipped, &domain.Shipment{Carrier: "UPS"}
@@ -155,7 +155,7 @@ func TestOrderTransitions(t *testing.T) {
 // Ensure each change leaves the state that it promises, and leaves the version to the store.
 func TestOrderChanges(t *testing.T) {
 	t.Parallel()
-	o, err := place(domain.Wanted{"TEA-001", 1})
+	o, err := place(domain.Item{"TEA-001", 1})
 	require.NoError(t, err)
 	o.Stored(4)
 	placed := o.State()
@@ -198,7 +198,7 @@ func TestOnlyPaidOrdersShip(t *testing.T) {
 		{paymentOf(domain.PaymentSucceeded, 100, refund(99, domain.RefundSucceeded)), ""},
 		{paymentOf(domain.PaymentSucceeded, 100, refund(100, domain.RefundFailed)), ""},
 	} {
-		o, err := place(domain.Wanted{"TEA-001", 1})
+		o, err := place(domain.Item{"TEA-001", 1})
 		require.NoError(t, err)
 		require.Equal(t, c.code, codeOf(o.Ship(domain.Shipment{ShippedAt: later(1)}, c.payment.State())))
 		require.Equal(t, c.code == "", o.State().Status == domain.OrderShipped)

@@ -24,7 +24,7 @@ func refund(amount int64, status domain.RefundStatus) domain.Refund {
 // Ensure a payment begins pending, with the order's total, and with no charge.
 func TestPaymentBeginsPending(t *testing.T) {
 	t.Parallel()
-	o, err := place(domain.Wanted{"TEA-001", 2})
+	o, err := place(domain.Item{"TEA-001", 2})
 	require.NoError(t, err)
 	p := domain.NewPayment(o.State(), "pm_card_visa").State()
 	require.Equal(t, domain.PaymentPending, p.Status)

@@ -76,7 +76,7 @@ func (s *shop) place(t *rapid.T) {
 		return
 	}
 	require.NoError(t, err)
-	order, err := place(domain.Wanted{SKU: "TEA-001", Quantity: units})
+	order, err := place(domain.Item{SKU: "TEA-001", Quantity: units})
 	require.NoError(t, err)
 	k := &sale{order: order, payment: domain.NewPayment(order.State(), "pm_card_visa")}
 	k.model.order, k.model.payment = domain.OrderOpen, domain.PaymentPending

@@ -35,7 +35,7 @@ func money(m domain.Money) openapi.Money {
 	return openapi.Money{Amount: m.Amount, Currency: m.Currency}
 }
 
-func moneyOf(m openapi.Money) domain.Money {
+func toAPIMoney(m openapi.Money) domain.Money {
 	return domain.Money{Amount: m.Amount, Currency: m.Currency}
 }
 

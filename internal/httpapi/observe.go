@@ -27,13 +27,13 @@ type record struct {
 
 type recordKey struct{}
 
-// unknownOperation is the operation of a request whose route nobody knows.
+// unknownOperation is the operation of a request without a route.
 const unknownOperation = "none"
 
 // clientGone is what is noted as the code of a request whose client did not wait for the answer.
 const clientGone = "client_gone"
 
-// recordOf is the record of a request; outside of one it is a record that nobody reads.
+// recordOf is the record of a request; outside of one it is a record that is not read.
 func recordOf(ctx context.Context) *record {
 	if r, ok := ctx.Value(recordKey{}).(*record); ok {
 		return r

@@ -9,16 +9,16 @@ import (
 	"example.com/orders/internal/httpapi/openapi"
 )
 
-// cacheControl of reads: nobody else's cache, and ask every time; the ETag makes asking cheap.
+// cacheControl of reads: private caches only, which must revalidate every time; the ETag makes that cheap.
 const cacheControl = "private, no-cache"
 
 // PlaceOrder implements place-order.
 func (s *server) PlaceOrder(
 	ctx context.Context, r openapi.PlaceOrderRequestObject,
 ) (openapi.PlaceOrderResponseObject, error) {
-	lines := make([]domain.Wanted, len(r.Body.Lines))
+	lines := make([]domain.Item, len(r.Body.Lines))
 	for i, l := range r.Body.Lines {
-		lines[i] = domain.Wanted{SKU: l.SKU, Quantity: l.Quantity}
+		lines[i] = domain.Item{SKU: l.SKU, Quantity: l.Quantity}
 	}
 	outcome, err := s.app.PlaceOrder(ctx, actorOf(ctx), app.Keyed[domain.OrderState]{
 		Key:    r.Params.IdempotencyKey,

@@ -51,7 +51,7 @@ func checkParameter(v *domain.Violations, p *openapi3.Parameter, text string) {
 	collect(v, p.Name, schema.VisitJSON(value, openapi3.MultiErrors()))
 }
 
-// A cursor is the id of the last item of a page behind a letter for its list, encoded so that nobody is tempted to make
+// A cursor is the id of the last item of a page behind a letter for its list, encoded so that clients are not tempted to make
 // one up. A cursor of one list is none of another.
 const (
 	orderCursors   = 'o'

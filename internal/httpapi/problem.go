@@ -31,22 +31,22 @@ const (
 // problems writes every error of the API as application/problem+json (RFC 9457), and nothing else does.
 type problems struct {
 	log   *slog.Logger
-	kinds map[domain.Code]kind
+	types map[domain.Code]problemType
 }
 
 func newProblems(log *slog.Logger) problems {
-	p := problems{log: log, kinds: map[domain.Code]kind{}}
-	for _, k := range kinds() {
-		p.kinds[k.code] = k
+	p := problems{log: log, types: map[domain.Code]problemType{}}
+	for _, k := range problemTypes() {
+		p.types[k.code] = k
 	}
 	return p
 }
 
 func (p problems) write(w http.ResponseWriter, r *http.Request, err error) {
 	refusal := classify(err)
-	kind, ok := p.kinds[refusal.Code]
+	kind, ok := p.types[refusal.Code]
 	if !ok {
-		kind = p.kinds[codeInternal]
+		kind = p.types[codeInternal]
 	}
 	seen := recordOf(r.Context())
 	if seen.failed { // the client does not read, so there is no use in telling it
@@ -55,7 +55,7 @@ func (p problems) write(w http.ResponseWriter, r *http.Request, err error) {
 	seen.code = string(refusal.Code)
 	canceled := errors.Is(r.Context().Err(), context.Canceled)
 	if canceled && refusal.Code != codeRequestTimeout { // net/http cancels the context of a body that is late, too
-		seen.code = clientGone // nobody gets this answer, and nothing is wrong with the service
+		seen.code = clientGone // the client has gone, and nothing is wrong with the service
 	}
 	if kind.status >= http.StatusInternalServerError && r.Context().Err() == nil {
 		p.log.ErrorContext(r.Context(), "request failed", "operation", operationOf(r.Context()).id,
@@ -67,7 +67,7 @@ func (p problems) write(w http.ResponseWriter, r *http.Request, err error) {
 	p.send(w, r, refusal, kind)
 }
 
-func (p problems) send(w http.ResponseWriter, r *http.Request, refusal *domain.Error, kind kind) {
+func (p problems) send(w http.ResponseWriter, r *http.Request, refusal *domain.Error, kind problemType) {
 	header := w.Header()
 	header.Set("Content-Type", "application/problem+json")
 	header.Set("Cache-Control", "no-store")
@@ -104,7 +104,7 @@ func instance(r *http.Request) string {
 }
 
 // fieldErrors lists what is wrong with which field. What a caller can make long is cut: a list of so many mistakes, or
-// a field name as long as a body, helps nobody.
+// a field name as long as a body, does not help.
 func fieldErrors(refusal *domain.Error) []openapi.FieldError {
 	named := refusal.Fields[:min(len(refusal.Fields), maxFieldErrors)]
 	fields := make([]openapi.FieldError, len(named))
@@ -144,7 +144,7 @@ func (p problems) recoverPanics(next http.Handler) http.Handler {
 	})
 }
 
-// classify turns any error into a refusal that may leave the service. An error that nobody has named is internal.
+// classify turns any error into a refusal that may leave the service. An error that is not in the table is internal.
 func classify(err error) *domain.Error {
 	var refusal *domain.Error
 	switch {

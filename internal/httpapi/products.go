@@ -53,7 +53,7 @@ func (s *server) GetProduct(ctx context.Context, r openapi.GetProductRequestObje
 // PutProduct implements put-product.
 func (s *server) PutProduct(ctx context.Context, r openapi.PutProductRequestObject) (openapi.PutProductResponseObject, error) {
 	input := app.PutProductInput{SKU: r.SKU, Details: domain.ProductDetails{
-		Name: r.Body.Name, Price: moneyOf(r.Body.Price), Active: r.Body.Active,
+		Name: r.Body.Name, Price: toAPIMoney(r.Body.Price), Active: r.Body.Active,
 	}}
 	var err error
 	input.Create, input.Expected, err = createOrEdit(productResource(actorOf(ctx).Tenant, r.SKU), r.Params)

@@ -16,7 +16,7 @@ import (
 )
 
 // Authenticator tells who presents a bearer token. An invalid token is ErrUnauthenticated; any other error means that
-// nobody can tell right now.
+// it cannot be told at the moment.
 type Authenticator interface {
 	Authenticate(ctx context.Context, token string) (app.Actor, error)
 }

@@ -360,7 +360,7 @@ func place(t *tx, quantity int64) (app.Outcome, error) {
 		Key: "k", Route: "POST /v1/orders",
 		Render: func(o domain.OrderState) (app.Reply, error) { return app.Reply{Status: 201, Body: o.ID[:]}, nil },
 	}, app.PlaceOrderInput{
-		Currency: "EUR", Lines: []domain.Wanted{{SKU: sku, Quantity: quantity}}, PaymentMethod: "pm_card_visa",
+		Currency: "EUR", Lines: []domain.Item{{SKU: sku, Quantity: quantity}}, PaymentMethod: "pm_card_visa",
 		Address: domain.Address{Name: "A", Line1: "B", City: "C", PostalCode: "1", Country: "DE"},
 	})
 }

@@ -108,9 +108,9 @@ func (t *Tx) lookUp(scope app.KeyScope) {
 }
 
 func scanKey(row pgx.CollectableRow) (r app.KeyRecord, err error) {
-	var print []byte
-	err = row.Scan(&print, &r.Reply.Status, &r.Reply.Header, &r.Reply.Body)
-	copy(r.Fingerprint[:], print)
+	var digest []byte
+	err = row.Scan(&digest, &r.Reply.Status, &r.Reply.Header, &r.Reply.Body)
+	copy(r.Fingerprint[:], digest)
 	return r, err
 }
 
@@ -144,8 +144,8 @@ SET fingerprint = excluded.fingerprint, state = 'completed', response_status = e
 WHERE k.expires_at <= $9`
 
 // CompleteKey implements app.Tx. Its error comes with the COMMIT.
-func (t *Tx) CompleteKey(print app.Fingerprint, reply app.Reply, retention time.Duration) {
+func (t *Tx) CompleteKey(digest app.Fingerprint, reply app.Reply, retention time.Duration) {
 	k := t.key.scope
 	t.writeOne(statement{name: "complete key", missed: errKeyBusy, taken: errKeyBusy}, completeKey,
-		k.Tenant, k.Actor, k.Operation, k.Key, print[:], reply.Status, reply.Header, reply.Body, t.Now(), t.Now().Add(retention))
+		k.Tenant, k.Actor, k.Operation, k.Key, digest[:], reply.Status, reply.Header, reply.Body, t.Now(), t.Now().Add(retention))
 }

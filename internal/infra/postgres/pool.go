@@ -80,7 +80,7 @@ func Writable(ctx context.Context, pool *pgxpool.Pool) (writable bool, err error
 }
 
 // keep tells whether a connection is still of use after an error. A server that refuses to write has become a standby:
-// the connection goes, whoever used it, and the next one finds the new primary (behind the same name, or among the hosts
+// the connection goes, whichever request used it, and the next one finds the new primary (behind the same name, or among the hosts
 // of a URL with target_session_attrs=read-write). A fatal error ends a connection anyway.
 func keep(_ *pgconn.PgConn, e *pgconn.PgError) bool {
 	return e.SeverityUnlocalized != "FATAL" && e.Code != readOnlyTransaction

@@ -59,7 +59,7 @@ func (s saving) add(ctx context.Context, tx app.Tx) error {
 	product := domain.NewProduct(savedTenant, savedSKU, details, at)
 	stock := domain.NewStock(savedTenant, savedSKU, at)
 	order, err := domain.PlaceOrder(domain.NewOrder{
-		Tenant: savedTenant, ID: s.orderID, Customer: "alice", Currency: "EUR", Wanted: []domain.Wanted{{SKU: savedSKU, Quantity: 2}}, At: at,
+		Tenant: savedTenant, ID: s.orderID, Customer: "alice", Currency: "EUR", Items: []domain.Item{{SKU: savedSKU, Quantity: 2}}, At: at,
 	}, map[string]domain.ProductState{savedSKU: product.State()})
 	if err != nil {
 		return err

@@ -67,7 +67,7 @@ func (g *Gateway) RetrieveIntent(ctx context.Context, r app.IntentRequest) (app.
 		return app.Intent{}, readFailed(ctx, doing, err)
 	}
 	if r.Amount == (domain.Money{}) {
-		r.Amount = moneyOf(intent.Amount, intent.Currency) // there is no payment here to compare it with
+		r.Amount = toMoney(intent.Amount, intent.Currency) // there is no payment here to compare it with
 	}
 	return checkedIntent(doing, intent, r)
 }
@@ -109,7 +109,7 @@ func compare(doing string, fields ...field) error {
 
 func intentOf(got *stripe.PaymentIntent) app.Intent {
 	intent := app.Intent{
-		ID: got.ID, Status: app.IntentStatus(token(string(got.Status))), Amount: moneyOf(got.Amount, got.Currency),
+		ID: got.ID, Status: app.IntentStatus(token(string(got.Status))), Amount: toMoney(got.Amount, got.Currency),
 	}
 	if e := got.LastPaymentError; e != nil {
 		intent.LastError = codesOf(e)
@@ -117,7 +117,7 @@ func intentOf(got *stripe.PaymentIntent) app.Intent {
 	return intent
 }
 
-func moneyOf(amount int64, currency stripe.Currency) domain.Money {
+func toMoney(amount int64, currency stripe.Currency) domain.Money {
 	return domain.Money{Amount: amount, Currency: strings.ToUpper(token(string(currency)))}
 }
 

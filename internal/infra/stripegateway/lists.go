@@ -238,7 +238,7 @@ func chargeObject(got *stripe.Charge) app.ProviderObject {
 		return app.ProviderObject{}
 	}
 	return app.ProviderObject{Ref: refOf(got.Metadata), Charge: &app.ProviderCharge{
-		IntentID: got.PaymentIntent.ID, Refunded: moneyOf(got.AmountRefunded, got.Currency),
+		IntentID: got.PaymentIntent.ID, Refunded: toMoney(got.AmountRefunded, got.Currency),
 	}}
 }
 

@@ -58,7 +58,7 @@ func checkedRefund(doing string, got *stripe.Refund, r app.IntentRequest) (app.P
 
 func refundOf(got *stripe.Refund) app.ProviderRefund {
 	refund := app.ProviderRefund{
-		ID: got.ID, Amount: moneyOf(got.Amount, got.Currency), Status: refundStatus(got.Status),
+		ID: got.ID, Amount: toMoney(got.Amount, got.Currency), Status: refundStatus(got.Status),
 		Failure: token(string(got.FailureReason)),
 	}
 	refund.RefundID, _ = canonicalID(got.Metadata[metaRefund])

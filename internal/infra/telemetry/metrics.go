@@ -131,7 +131,7 @@ func (m *Metrics) Reconciled(ctx context.Context, payments int) {
 // SigningKeySkipped counts a key of the issuer that cannot be used.
 func (m *Metrics) SigningKeySkipped(ctx context.Context) { m.keysSkipped.Add(ctx, 1) }
 
-// Gauge is values that are read whenever somebody reads /metrics.
+// Gauge is values that are read at each request of /metrics.
 type Gauge struct {
 	Name  string
 	About string

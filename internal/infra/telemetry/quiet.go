@@ -11,7 +11,7 @@ import (
 // left out, and one with the same message as an earlier one passes only once in every interval. It then tells how many
 // were left out. The messages of a library are few, so what it remembers is bounded.
 func Quiet(log *slog.Logger, least slog.Level, every time.Duration) *slog.Logger {
-	return slog.New(quiet{log.Handler(), least, &repeated{every: every, now: time.Now, said: map[string]*saying{}}})
+	return slog.New(quiet{log.Handler(), least, &repeated{every: every, now: time.Now, seen: map[string]*entry{}}})
 }
 
 type quiet struct {
@@ -49,10 +49,10 @@ type repeated struct {
 	now   func() time.Time
 
 	mu   sync.Mutex
-	said map[string]*saying
+	seen map[string]*entry
 }
 
-type saying struct {
+type entry struct {
 	last    time.Time
 	leftOut int
 }
@@ -60,10 +60,10 @@ type saying struct {
 func (r *repeated) again(message string) (leftOut int, pass bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.said[message]
+	s := r.seen[message]
 	if s == nil {
-		s = &saying{}
-		r.said[message] = s
+		s = &entry{}
+		r.seen[message] = s
 	}
 	now := r.now()
 	if !s.last.IsZero() && now.Sub(s.last) < r.every {

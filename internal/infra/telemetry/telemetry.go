@@ -47,7 +47,7 @@ func Start(ctx context.Context, service string, processors ...trace.SpanProcesso
 	for _, p := range processors {
 		options = append(options, trace.WithSpanProcessor(p))
 	}
-	export, err := wanted("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+	export, err := hasCollector("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 	if err != nil {
 		return nil, err
 	}
@@ -77,9 +77,9 @@ func Start(ctx context.Context, service string, processors ...trace.SpanProcesso
 	return t, nil
 }
 
-// wanted tells whether one of the variables names a collector. The exporter itself would take a value that is no URL for its
+// hasCollector tells whether one of the variables names a collector. The exporter itself would take a value that is no URL for its
 // default and say nothing.
-func wanted(variables ...string) (yes bool, err error) {
+func hasCollector(variables ...string) (yes bool, err error) {
 	for _, name := range variables {
 		v := os.Getenv(name)
 		if v == "" {

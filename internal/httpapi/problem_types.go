@@ -47,8 +47,8 @@ var (
 
 func malformed(detail string) error { return domain.Refuse(codeMalformed, detail) }
 
-// kind is what every occurrence of a code has in common.
-type kind struct {
+// problemType is what every occurrence of a code has in common.
+type problemType struct {
 	code       domain.Code
 	status     int
 	title      string
@@ -56,8 +56,8 @@ type kind struct {
 }
 
 // kinds is the one table of problem codes. docs/problems.md and api/openapi.yaml list the same, and a test compares.
-func kinds() []kind {
-	return []kind{
+func problemTypes() []problemType {
+	return []problemType{
 		{domain.CodeValidationFailed, http.StatusBadRequest, "Validation failed", 0},
 		{codeMalformed, http.StatusBadRequest, "Malformed request", 0},
 		{app.CodeInvalidCursor, http.StatusBadRequest, "Invalid cursor", 0},

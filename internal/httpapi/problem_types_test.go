@@ -18,7 +18,7 @@ import (
 func statuses(t *testing.T) map[string]int {
 	t.Helper()
 	all := map[string]int{}
-	for _, k := range kinds() {
+	for _, k := range problemTypes() {
 		require.NotContains(t, all, string(k.code), "listed twice")
 		all[string(k.code)] = k.status
 	}
@@ -40,7 +40,7 @@ func TestProblemsPageListsTheCodes(t *testing.T) {
 		retried[row[1]] = strings.Contains(row[4], "Retry-After")
 	}
 	require.Equal(t, statuses(t), listed)
-	for _, k := range kinds() {
+	for _, k := range problemTypes() {
 		require.Equal(t, k.retryAfter > 0, retried[string(k.code)], "Retry-After of %s", k.code)
 	}
 }
@@ -92,7 +92,7 @@ func TestProblemExamplesAreReal(t *testing.T) {
 			continue
 		}
 		shown++
-		kind := p.kinds[domain.Code(code)]
+		kind := p.types[domain.Code(code)]
 		require.Equal(t, problemBase+code, example["type"], name)
 		require.Equal(t, kind.title, example["title"], name)
 		require.EqualValues(t, kind.status, example["status"], name)
