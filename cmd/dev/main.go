@@ -7,9 +7,11 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"strings"
 
 	"example.com/orders/internal/boot"
 	"example.com/orders/internal/boot/process"
+	devstack "example.com/orders/internal/dev/stack"
 	"example.com/orders/internal/infra/config"
 )
 
@@ -22,8 +24,8 @@ func main() { process.Main("orders-dev", run) }
 
 func run(ctx context.Context, lookup config.Lookup, log *slog.Logger) error {
 	command := ""
-	if len(os.Args) == 2 {
-		command = os.Args[1]
+	if len(os.Args) > 1 {
+		command = strings.Join(os.Args[1:], " ")
 	}
 	switch command {
 	case "run":
@@ -32,6 +34,8 @@ func run(ctx context.Context, lookup config.Lookup, log *slog.Logger) error {
 		return runDemo(ctx)
 	case "seed": // what docker compose does after its migrations
 		return runSeed(ctx, log)
+	case "lab-worker", "lab-worker spans":
+		return (&devstack.Stack{Log: log}).RunWorker(ctx, command == "lab-worker spans")
 	case "worker": // the demo's child process, which it kills
 		return boot.RunWorker(untilOrphaned(ctx), lookup, log)
 	default:

@@ -54,7 +54,11 @@ func runService(ctx context.Context, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := welcome(api, ops, provider); err != nil {
+	address, err := s.startLab(ctx)
+	if err != nil {
+		return err
+	}
+	if err := welcome(api, ops, provider, address); err != nil {
 		return err
 	}
 	select {
@@ -66,7 +70,7 @@ func runService(ctx context.Context, log *slog.Logger) (err error) {
 	}
 }
 
-func welcome(api *boot.API, ops *boot.Ops, provider *sandbox.Server) error {
+func welcome(api *boot.API, ops *boot.Ops, provider *sandbox.Server, lab string) error {
 	token, err := provider.Token("alice", "default", localScopes, 24*time.Hour)
 	if err != nil {
 		return fmt.Errorf("token: %w", err)
@@ -76,6 +80,7 @@ The order service runs.
 
   API       %[1]s      the contract is api/openapi.yaml
   ops       %[4]s      /livez, /readyz, /metrics, /debug/pprof/, and the jobs at /riverui/jobs?state=completed
+  lab:      %[5]s      run a scenario and watch what every part does
   sandbox   %[2]s      the payment provider's stand-in: GET /ledger, PUT /faults, POST /token
 
 Place an order. Send it twice: it is placed once.
@@ -89,6 +94,6 @@ curl -isS %[1]s/v1/orders \
 
 Then look at what was charged:  curl -sS %[2]s/ledger
 Ctrl-C stops everything.
-`, api.URL(), provider.URL(), token, ops.URL())
+`, api.URL(), provider.URL(), token, ops.URL(), lab)
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 
 // Stocked remembers, in the database, the units that a test put on a shelf (or took off, by adjust-stock): what
 // CheckBooks starts from.
-func (s *Service) Stocked(t testing.TB, tenant, sku string, units int64) {
+func (s *Service) Stocked(t TB, tenant, sku string, units int64) {
 	t.Helper()
 	_, err := s.DB.Exec(t.Context(), `CREATE TABLE IF NOT EXISTS test_stocked (tenant_id text, sku text, units bigint)`)
 	require.NoError(t, err)

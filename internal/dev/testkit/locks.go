@@ -1,21 +1,19 @@
 package testkit
 
 import (
-	"testing"
-
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 )
 
 // Held is a transaction of the test's own. It holds locks for as long as the test wants requests to wait.
 type Held struct {
-	t       testing.TB
+	t       TB
 	tx      pgx.Tx
 	granted chan error // of a statement that waits; nil where none does
 }
 
 // Begin starts a transaction on a connection of its own, so that no pool runs dry.
-func (s *Service) Begin(t testing.TB) *Held {
+func (s *Service) Begin(t TB) *Held {
 	t.Helper()
 	conn, err := pgx.Connect(bounded(t), s.DatabaseURL)
 	require.NoError(t, err)
@@ -26,14 +24,14 @@ func (s *Service) Begin(t testing.TB) *Held {
 }
 
 // HoldStock locks the stock of a sku of tenant default: whoever orders it waits in the middle of its transaction.
-func (s *Service) HoldStock(t testing.TB, sku string) *Held {
+func (s *Service) HoldStock(t TB, sku string) *Held {
 	t.Helper()
 	return s.Begin(t).Exec(`SELECT FROM stock WHERE tenant_id = 'default' AND sku = $1 FOR UPDATE`, sku)
 }
 
 // QueueForStock asks for the whole stock table and returns once it is granted or in the queue for it. PostgreSQL grants
 // a table's locks first come, first served, so whoever comes later waits behind it.
-func (s *Service) QueueForStock(t testing.TB) *Held {
+func (s *Service) QueueForStock(t TB) *Held {
 	t.Helper()
 	h := s.Begin(t)
 	pid := h.tx.Conn().PgConn().PID()
@@ -79,14 +77,20 @@ func (h *Held) Rollback() {
 const waitingAPI = `pg_stat_activity
 	WHERE datname = current_database() AND application_name = 'orders-api' AND wait_event_type = 'Lock'`
 
-// AwaitBlocked waits until n sessions of the API wait for locks.
-func (s *Service) AwaitBlocked(t testing.TB, n int) {
+// Blocked is how many sessions of the API wait for locks.
+func (s *Service) Blocked(t TB) int {
 	t.Helper()
-	Eventually(t, "requests that wait for a lock", func() bool { return s.Count(t, waitingAPI) == n })
+	return s.Count(t, waitingAPI)
+}
+
+// AwaitBlocked waits until n sessions of the API wait for locks.
+func (s *Service) AwaitBlocked(t TB, n int) {
+	t.Helper()
+	Eventually(t, "requests that wait for a lock", func() bool { return s.Blocked(t) == n })
 }
 
 // AwaitBlockedOn waits until a session of the API waits for a lock in a statement that names the table.
-func (s *Service) AwaitBlockedOn(t testing.TB, table string) {
+func (s *Service) AwaitBlockedOn(t TB, table string) {
 	t.Helper()
 	Eventually(t, "a request that waits on "+table, func() bool {
 		return s.Count(t, waitingAPI+` AND query LIKE '%' || $1 || '%'`, table) > 0

@@ -162,7 +162,7 @@ func (s *Service) log() *slog.Logger {
 // Log is silent unless a test is to be watched.
 func Log() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-func bounded(t testing.TB) context.Context {
+func bounded(t TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), Wait)
 	t.Cleanup(cancel)
 	return ctx
@@ -177,7 +177,7 @@ func pairs(env []string) map[string]string {
 }
 
 // Eventually waits, within Wait, until the condition holds. It polls: use it for what has no signal to wait on.
-func Eventually(t testing.TB, what string, condition func() bool) {
+func Eventually(t TB, what string, condition func() bool) {
 	t.Helper()
 	require.Eventually(t, condition, Wait, 10*time.Millisecond, what)
 }

@@ -2,7 +2,6 @@ package testkit
 
 import (
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -27,7 +26,7 @@ func Together[T any](n int, f func(i int) T) <-chan T {
 }
 
 // Take receives one value, or learns that the channel is closed, within Wait.
-func Take[T any](t testing.TB, from <-chan T) (value T) {
+func Take[T any](t TB, from <-chan T) (value T) {
 	t.Helper()
 	select {
 	case value = <-from:

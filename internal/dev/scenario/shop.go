@@ -1,0 +1,102 @@
+package scenario
+
+import (
+	"fmt"
+
+	"example.com/orders/client/openapi"
+	"example.com/orders/internal/dev/sandbox"
+)
+
+const tea, teaPrice = "TEA-001", 1999
+
+func home() openapi.Address {
+	return openapi.Address{Name: "Alice Ames", Line1: "1 High Street", City: "Berlin", PostalCode: "10115", Country: "DE"}
+}
+
+func basket(sku string, quantity int64) openapi.PlaceOrderRequest {
+	return openapi.PlaceOrderRequest{
+		Currency: "EUR", Lines: []openapi.OrderLineRequest{{SKU: sku, Quantity: quantity}},
+		ShippingAddress: home(), PaymentMethod: "pm_card_visa",
+	}
+}
+
+func euros(cents int64) string { return fmt.Sprintf("%d.%02d EUR", cents/100, cents%100) }
+
+// orders is how many orders there are.
+func (r *Run) orders() int { return r.Count(r, "orders") }
+
+// paid waits until the charge of an order has ended in a state, and no refund of it is on its way.
+func (r *Run) paid(id openapi.OrderID, status openapi.PaymentStatus) (p openapi.Payment) {
+	quiet := r.quiet()
+	r.until("payment "+string(status)+" of order "+id.String(), func() bool {
+		p = must2(quiet.GetPayment(r.ctx, id))(r).Value
+		return p.Status == status && !refunding(p)
+	})
+	return p
+}
+
+func refunding(p openapi.Payment) bool {
+	for _, r := range p.Refunds {
+		if r.Status == openapi.RefundStatusPending {
+			return true
+		}
+	}
+	return false
+}
+
+// account is what the provider's ledger says of one order.
+type account struct {
+	charges, declined, refunds int
+	charged, refunded          int64
+}
+
+func (r *Run) account(id openapi.OrderID) account { return accounts(r.Sandbox.Ledger())[id.String()] }
+
+func accounts(l sandbox.Ledger) map[string]account {
+	all := map[string]account{}
+	for _, c := range l.Charges {
+		a := all[c.OrderID]
+		if c.Status == "succeeded" {
+			a.charges++
+			a.charged += c.Amount
+		} else {
+			a.declined++
+		}
+		all[c.OrderID] = a
+	}
+	for _, r := range l.Refunds {
+		if r.Status == "succeeded" {
+			a := all[r.OrderID]
+			a.refunds++
+			a.refunded += r.Amount
+			all[r.OrderID] = a
+		}
+	}
+	return all
+}
+
+// showLedger tells what the provider has on an order.
+func (r *Run) showLedger(id openapi.OrderID) {
+	ledger, shown := r.Sandbox.Ledger(), false
+	for _, c := range ledger.Charges {
+		if c.OrderID == id.String() {
+			r.say("ledger", "charge %s %s %s", c.ID, euros(c.Amount), c.Status)
+			shown = true
+		}
+	}
+	for _, c := range ledger.Refunds {
+		if c.OrderID == id.String() {
+			r.say("ledger", "refund %s %s %s", c.ID, euros(c.Amount), c.Status)
+		}
+	}
+	if !shown {
+		r.say("ledger", "nothing")
+	}
+}
+
+// chargedOnce checks what the provider's ledger has on an order that was paid and not refunded.
+func (r *Run) chargedOnce(id openapi.OrderID, amount int64) {
+	r.paid(id, openapi.PaymentStatusSucceeded)
+	r.showLedger(id)
+	equal(r, account{charges: 1, charged: amount}, r.account(id), "the ledger has one charge of %s for the order", euros(amount))
+}

@@ -1,0 +1,75 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"example.com/orders/internal/app"
+	"example.com/orders/internal/domain"
+	"example.com/orders/internal/infra/config"
+	"example.com/orders/internal/infra/outbox"
+	"example.com/orders/internal/infra/postgres"
+	"example.com/orders/internal/infra/telemetry"
+)
+
+// catalogue is what a new database of tenant default holds, in EUR cents and units.
+func catalogue() []struct {
+	sku, name     string
+	price, onHand int64
+} {
+	return []struct {
+		sku, name     string
+		price, onHand int64
+	}{
+		{"TEA-001", "Sencha, 100 g", 1999, 100_000},
+		{"MUG-001", "Stoneware mug", 1250, 100_000},
+		{"RARE-001", "Lamp, numbered edition", 25_000, 5},
+	}
+}
+
+// Seed adds the catalogue through the service's own use cases. What is there already stays as it is.
+func (s *Stack) Seed(ctx context.Context) error {
+	c, err := config.LoadAPI(s.Lookup)
+	if err != nil {
+		return err
+	}
+	pool, err := postgres.Open(ctx, c.Database, "orders-seed", s.Tel.Traces)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	store := postgres.NewStore(pool, outbox.In, postgres.Settings{
+		KeyWait: c.KeyWait, LockTimeout: c.Database.LockTimeout, AcquireTimeout: c.Database.AcquireTimeout,
+		TxLimits: postgres.TxLimits(c.Database),
+	}, s.Tel.Metrics, s.Tel.Traces)
+	service := app.New(store, postgres.NewReader(store), nil, app.Settings{KeyRetention: c.KeyRetention},
+		telemetry.Findings{Metrics: s.Tel.Metrics, Log: s.Log})
+	for _, p := range catalogue() {
+		if err := addProduct(ctx, service, p.sku, p.name, p.price, p.onHand); err != nil {
+			return fmt.Errorf("seed %s: %w", p.sku, err)
+		}
+	}
+	return nil
+}
+
+func addProduct(ctx context.Context, service *app.Service, sku, name string, price, onHand int64) error {
+	seeder := app.Actor{Tenant: "default", ID: "seed", Scopes: []string{app.ScopeCatalogWrite}}
+	_, err := service.PutProduct(ctx, seeder, app.PutProductInput{SKU: sku, Create: true, Details: domain.ProductDetails{
+		Name: name, Price: domain.Money{Amount: price, Currency: "EUR"}, Active: true,
+	}})
+	var refused *domain.Error
+	if errors.As(err, &refused) && refused.Code == app.CodeProductExists {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = service.AdjustStock(ctx, seeder, app.Keyed[domain.StockState]{
+		Key: "seed-" + sku, Route: "seed " + sku,
+		Render: func(domain.StockState) (app.Reply, error) {
+			return app.Reply{Status: 200, Header: []byte("{}"), Body: []byte{}}, nil
+		},
+	}, app.AdjustStockInput{SKU: sku, Delta: onHand})
+	return err
+}
