@@ -55,7 +55,7 @@ type problemType struct {
 	retryAfter int // seconds; 0: no Retry-After
 }
 
-// kinds is the one table of problem codes. docs/problems.md and api/openapi.yaml list the same, and a test compares.
+// problemTypes is the one table of problem codes. docs/problems.md and api/openapi.yaml list the same, and a test compares.
 func problemTypes() []problemType {
 	return []problemType{
 		{domain.CodeValidationFailed, http.StatusBadRequest, "Validation failed", 0},
