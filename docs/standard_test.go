@@ -134,11 +134,13 @@ func pages(t testing.TB) []string {
 	return all
 }
 
-// Ensure every link of every page leads to a file, and every test that a page names exists.
+// Ensure every link of every page, those of the root included, leads to a file, and every test that a page names exists.
 func TestPagesPointAtWhatExists(t *testing.T) {
 	t.Parallel()
 	existing := tests(t)
-	for _, page := range pages(t) {
+	root, err := filepath.Glob("../*.md")
+	require.NoError(t, err)
+	for _, page := range append(root, pages(t)...) {
 		text := read(t, page)
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
 			if !strings.Contains(m[1], "://") {
