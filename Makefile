@@ -101,8 +101,9 @@ bench-scale: ## Measure with 5 million orders loaded, and while a million expire
 ##### Generate
 
 .PHONY: generate
-generate: ## Generate the server, the client and the tables of the state machines
+generate: ## Generate the server, the client, the tables of use cases and problems, and the pages that show them
 	@$(MAKE) openapi DIR=.
+	go run ./internal/dev/generate
 	$(STATES) -update
 
 .PHONY: check-generate
@@ -112,6 +113,7 @@ check-generate: ## Fail if what is generated is not what `make generate` makes; 
 	for file in $$(awk '/^output:/ {print $$2}' $(OAPI)); do \
 		diff -u "$$file" "$$dir/$$file" || { echo "$$file is stale: run make generate" >&2; exit 1; }; \
 	done
+	go run ./internal/dev/generate -check
 	$(STATES)
 
 # Without help: generates below DIR what the configurations name.

@@ -18,6 +18,7 @@ type contract struct {
 	scope         string // none: a signature takes its place
 	mode          string
 	callerVersion string
+	mayTouch      string
 	outcomes      map[outcome]bool
 	headers       map[int][]string // those of each accepted status
 }
@@ -42,6 +43,7 @@ func contracts(t testing.TB) map[string]contract {
 			}
 			c.mode, _ = op.Extensions["x-idempotency"].(map[string]any)["mode"].(string)
 			c.callerVersion, _ = op.Extensions["x-caller-version"].(string)
+			c.mayTouch, _ = op.Extensions["x-may-touch"].(string)
 			for text, ref := range op.Responses.Map() {
 				c.addResponse(t, text, ref.Value)
 			}

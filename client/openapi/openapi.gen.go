@@ -485,7 +485,7 @@ type PositiveMoney = Money
 
 // Problem An error (RFC 9457).
 type Problem struct {
-	// Code The codes of today, each explained in docs/problems.md. Treat one that you do not know by its status.
+	// Code The codes of today. Treat one that you do not know by its status.
 	Code ProblemCode `json:"code"`
 
 	// Detail What went wrong this time, in a sentence for people.
@@ -508,7 +508,7 @@ type Problem struct {
 	Type string `json:"type"`
 }
 
-// ProblemCode The codes of today, each explained in docs/problems.md. Treat one that you do not know by its status.
+// ProblemCode The codes of today. Treat one that you do not know by its status.
 type ProblemCode string
 
 // Product defines model for Product.
@@ -979,7 +979,7 @@ type ClientInterface interface {
 	//
 	// An order takes its place in the list when the service begins to place it, and is seen once that is committed: at
 	// most 40 seconds later (30 for the request and 10 for its commit, as configured by default), or never. So an order
-	// can appear behind newer ones that were seen already. Whoever polls for new orders reads from the first page down to
+	// can appear behind newer ones that were seen already. A client that polls for new orders reads from the first page down to
 	// the first order that is more than 60 seconds older than the newest one of the poll before, and skips the ids that it
 	// knows.
 	//
@@ -1095,7 +1095,7 @@ type ClientInterface interface {
 	// ChangeShippingAddressWithBody Change where an order goes
 	//
 	// Conflicts with ship-order: without the version, a parcel would leave for the old address while the order shows the
-	// new one. Whoever commits first wins. A retry whose first attempt was applied finds its tag stale: read again, and
+	// new one. The first commit wins. A retry whose first attempt was applied finds its tag stale: read again, and
 	// the order shows the address.
 	//
 	// Takes any type of body and a specified content type.
@@ -1106,7 +1106,7 @@ type ClientInterface interface {
 	// ChangeShippingAddress Change where an order goes
 	//
 	// Conflicts with ship-order: without the version, a parcel would leave for the old address while the order shows the
-	// new one. Whoever commits first wins. A retry whose first attempt was applied finds its tag stale: read again, and
+	// new one. The first commit wins. A retry whose first attempt was applied finds its tag stale: read again, and
 	// the order shows the address.
 	//
 	// Takes a body of the `application/json` content type.
@@ -1186,7 +1186,7 @@ type ClientInterface interface {
 //
 // An order takes its place in the list when the service begins to place it, and is seen once that is committed: at
 // most 40 seconds later (30 for the request and 10 for its commit, as configured by default), or never. So an order
-// can appear behind newer ones that were seen already. Whoever polls for new orders reads from the first page down to
+// can appear behind newer ones that were seen already. A client that polls for new orders reads from the first page down to
 // the first order that is more than 60 seconds older than the newest one of the poll before, and skips the ids that it
 // knows.
 //
@@ -1412,7 +1412,7 @@ func (c *Client) ShipOrder(ctx context.Context, orderID OrderID, params *ShipOrd
 // ChangeShippingAddressWithBody Change where an order goes
 //
 // Conflicts with ship-order: without the version, a parcel would leave for the old address while the order shows the
-// new one. Whoever commits first wins. A retry whose first attempt was applied finds its tag stale: read again, and
+// new one. The first commit wins. A retry whose first attempt was applied finds its tag stale: read again, and
 // the order shows the address.
 //
 // Takes any type of body and a specified content type.
@@ -1433,7 +1433,7 @@ func (c *Client) ChangeShippingAddressWithBody(ctx context.Context, orderID Orde
 // ChangeShippingAddress Change where an order goes
 //
 // Conflicts with ship-order: without the version, a parcel would leave for the old address while the order shows the
-// new one. Whoever commits first wins. A retry whose first attempt was applied finds its tag stale: read again, and
+// new one. The first commit wins. A retry whose first attempt was applied finds its tag stale: read again, and
 // the order shows the address.
 //
 // Takes a body of the `application/json` content type.
@@ -2519,7 +2519,7 @@ type ClientWithResponsesInterface interface {
 	//
 	// An order takes its place in the list when the service begins to place it, and is seen once that is committed: at
 	// most 40 seconds later (30 for the request and 10 for its commit, as configured by default), or never. So an order
-	// can appear behind newer ones that were seen already. Whoever polls for new orders reads from the first page down to
+	// can appear behind newer ones that were seen already. A client that polls for new orders reads from the first page down to
 	// the first order that is more than 60 seconds older than the newest one of the poll before, and skips the ids that it
 	// knows.
 	//
@@ -2641,7 +2641,7 @@ type ClientWithResponsesInterface interface {
 	// ChangeShippingAddressWithBodyWithResponse Change where an order goes
 	//
 	// Conflicts with ship-order: without the version, a parcel would leave for the old address while the order shows the
-	// new one. Whoever commits first wins. A retry whose first attempt was applied finds its tag stale: read again, and
+	// new one. The first commit wins. A retry whose first attempt was applied finds its tag stale: read again, and
 	// the order shows the address.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -2652,7 +2652,7 @@ type ClientWithResponsesInterface interface {
 	// ChangeShippingAddressWithResponse Change where an order goes
 	//
 	// Conflicts with ship-order: without the version, a parcel would leave for the old address while the order shows the
-	// new one. Whoever commits first wins. A retry whose first attempt was applied finds its tag stale: read again, and
+	// new one. The first commit wins. A retry whose first attempt was applied finds its tag stale: read again, and
 	// the order shows the address.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
@@ -4527,7 +4527,7 @@ func (r AdjustStockResponse) ContentType() string {
 //
 // An order takes its place in the list when the service begins to place it, and is seen once that is committed: at
 // most 40 seconds later (30 for the request and 10 for its commit, as configured by default), or never. So an order
-// can appear behind newer ones that were seen already. Whoever polls for new orders reads from the first page down to
+// can appear behind newer ones that were seen already. A client that polls for new orders reads from the first page down to
 // the first order that is more than 60 seconds older than the newest one of the poll before, and skips the ids that it
 // knows.
 //
@@ -4715,7 +4715,7 @@ func (c *ClientWithResponses) ShipOrderWithResponse(ctx context.Context, orderID
 // ChangeShippingAddressWithBodyWithResponse Change where an order goes
 //
 // Conflicts with ship-order: without the version, a parcel would leave for the old address while the order shows the
-// new one. Whoever commits first wins. A retry whose first attempt was applied finds its tag stale: read again, and
+// new one. The first commit wins. A retry whose first attempt was applied finds its tag stale: read again, and
 // the order shows the address.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -4732,7 +4732,7 @@ func (c *ClientWithResponses) ChangeShippingAddressWithBodyWithResponse(ctx cont
 // ChangeShippingAddressWithResponse Change where an order goes
 //
 // Conflicts with ship-order: without the version, a parcel would leave for the old address while the order shows the
-// new one. Whoever commits first wins. A retry whose first attempt was applied finds its tag stale: read again, and
+// new one. The first commit wins. A retry whose first attempt was applied finds its tag stale: read again, and
 // the order shows the address.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).

@@ -22,7 +22,7 @@ func (in ChangeAddressInput) validate() error {
 // ChangeShippingAddress conflicts with ship-order and with itself, so the caller must have seen the stored version.
 func (s *Service) ChangeShippingAddress(ctx context.Context, a Actor, in ChangeAddressInput) (domain.OrderState, error) {
 	return run(ctx, s, Command[domain.OrderState]{
-		UseCase:  UseCaseChangeAddress,
+		UseCase:  UseCaseChangeShippingAddress,
 		Actor:    a,
 		Target:   TheOrder(in.OrderID),
 		Validate: in.validate,

@@ -12,40 +12,6 @@ import (
 	"example.com/orders/internal/dev/testkit"
 )
 
-// versioned is an operation that takes the caller's version, with a resource that it can be asked of again and again
-// until it has been accepted.
-type versioned struct {
-	name    string
-	read    string // the path of the resource whose tag it takes
-	request func(ifMatch ...string) testkit.Answer
-}
-
-// everyVersioned makes an order or a product for each versioned operation.
-func everyVersioned(s shop) []versioned {
-	order := func() string { return "/v1/orders/" + s.placePaid("pm_card_visa") }
-	redirected, shipped, cancelled := order(), order(), order()
-	lines := func(tags []string, more ...string) (headers []string) {
-		for _, tag := range tags {
-			headers = append(headers, "If-Match", tag)
-		}
-		return append(headers, more...)
-	}
-	return []versioned{
-		{"change-shipping-address", redirected, func(tags ...string) testkit.Answer {
-			return put(s.alice, redirected+"/shipping-address", addressAt("2 Low Street"), lines(tags)...)
-		}},
-		{"ship-order", shipped, func(tags ...string) testkit.Answer {
-			return send(s.alice, http.MethodPost, shipped+"/shipment", parcel("JD01"), lines(tags)...)
-		}},
-		{"cancel-order", cancelled, func(tags ...string) testkit.Answer {
-			return send(s.alice, http.MethodPost, cancelled+"/cancellation", `{}`, lines(tags, "Idempotency-Key", uuid.NewString())...)
-		}},
-		{"put-product", "/v1/products/" + shopSKU, func(tags ...string) testkit.Answer {
-			return put(s.alice, "/v1/products/"+shopSKU, productBody(100), lines(tags)...)
-		}},
-	}
-}
-
 // Ensure every versioned operation asks for the version, refuses a stale, a weak and a foreign one with 409
 // version_conflict, refuses what is no tag, takes a list of which one matches, and hands out the new tag.
 //
@@ -56,10 +22,15 @@ func TestVersionedOperationsHoldTheCallerToItsVersion(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	s.StartWorker(t)
-	operations := everyVersioned(s)
-	requireAll(t, func(o testkit.Operation) bool { return o.Versioned }, len(operations), func(i int) string { return operations[i].name })
-	for _, op := range operations {
-		before := s.alice.Get(op.read)
+	for _, op := range s.requests(func(o testkit.Operation) bool { return o.Versioned }) {
+		before := s.alice.Get(op.resource)
+		request := func(tags ...string) testkit.Answer {
+			var headers []string
+			for _, tag := range tags {
+				headers = append(headers, "If-Match", tag)
+			}
+			return op.send(s.alice, uuid.NewString(), headers...)
+		}
 		tag := before.Header.Get("ETag")
 		for _, c := range []struct {
 			lines  []string
@@ -76,36 +47,21 @@ func TestVersionedOperationsHoldTheCallerToItsVersion(t *testing.T) {
 			{[]string{`"a", W/` + tag, `"b"`}, http.StatusConflict, "version_conflict"},
 			{[]string{strings.ToLower(tag[:len(tag)-1]) + `x"`}, http.StatusConflict, "version_conflict"},
 		} {
-			name := fmt.Sprintf("%s with %q", op.name, c.lines)
-			a := op.request(c.lines...)
+			name := fmt.Sprintf("%s with %q", op.ID, c.lines)
+			a := request(c.lines...)
 			require.Equal(t, c.status, a.Status, "%s: %s", name, a.Body)
 			require.Equal(t, c.code, a.Code(), name)
 			require.Empty(t, a.Header.Get("ETag"), "%s: a refusal shows a version", name)
 		}
-		require.Equal(t, before.Body, s.alice.Get(op.read).Body, "%s: a refused request changed something", op.name)
+		require.Equal(t, before.Body, s.alice.Get(op.resource).Body, "%s: a refused request changed something", op.ID)
 
-		accepted := op.request(`"other"`, `W/`+tag+`, `+tag)
+		accepted := request(`"other"`, `W/`+tag+`, `+tag)
 		requireStatus(t, http.StatusOK, accepted)
-		after := s.alice.Get(op.read).Header.Get("ETag")
-		require.Equal(t, after, accepted.Header.Get("ETag"), op.name)
-		require.NotEqual(t, tag, after, op.name)
-		requireRefused(t, op.request(tag), http.StatusConflict, "version_conflict")
+		after := s.alice.Get(op.resource).Header.Get("ETag")
+		require.Equal(t, after, accepted.Header.Get("ETag"), op.ID)
+		require.NotEqual(t, tag, after, op.ID)
+		requireRefused(t, request(tag), http.StatusConflict, "version_conflict")
 	}
-}
-
-// requireAll holds a list of operations that a test writes by hand to the contract: it names all that the test is about.
-func requireAll(t *testing.T, about func(testkit.Operation) bool, n int, name func(i int) string) {
-	t.Helper()
-	var declared, listed []string
-	for _, o := range testkit.Operations(t) {
-		if about(o) {
-			declared = append(declared, o.ID)
-		}
-	}
-	for i := range n {
-		listed = append(listed, name(i))
-	}
-	require.ElementsMatch(t, declared, listed, "the operations that this test lists, and those of the contract")
 }
 
 // Ensure operations whose contention is absorbed neither ask for a version nor look at one.

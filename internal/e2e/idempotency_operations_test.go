@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,58 +9,67 @@ import (
 )
 
 // Ensure duplicates of every other keyed operation that meet in the middle of the winner's transaction, at two
-// instances, have one effect and equal answers: cancel-order too, whose duplicates come with a version that the winner
-// makes stale.
+// instances, have the effect of one request and equal answers: also where they come with a version that the winner makes
+// stale.
 //
 // Standard: litespec/ext/concurrency#replay-completed-results
 // Standard: litespec/ext/concurrency#reload-concurrent-winners
 func TestIdempotencyEveryKeyedOperationHasOneEffect(t *testing.T) {
 	t.Parallel()
-	cases := []struct {
-		name, path, body string
-		hold             string // what its transaction waits for
-		effect           string // counts what it does
-	}{
-		{
-			"cancel-order", "/v1/orders/{id}/cancellation", `{"reason":"mistake"}`, `SELECT FROM orders FOR UPDATE`,
-			`refunds WHERE reason = 'mistake' AND amount = 3998`,
-		},
-		{
-			"refund-order", "/v1/orders/{id}/refunds", `{"amount":{"amount":100,"currency":"EUR"}}`,
-			`SELECT FROM payments FOR UPDATE`, `refunds WHERE amount = 100`,
-		},
-		{
-			"adjust-stock", "/v1/products/TEA-001/stock-adjustments", `{"delta":5}`, `SELECT FROM stock FOR UPDATE`,
-			`stock WHERE on_hand = 10 - 2 + 5`,
-		},
-	}
-	requireAll(t, func(o testkit.Operation) bool { return o.Keyed && o.ID != "place-order" }, len(cases),
-		func(i int) string { return cases[i].name })
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
+	for _, o := range testkit.Operations(t) {
+		if !o.Keyed || o.ID == "place-order" {
+			continue
+		}
+		t.Run(o.ID, func(t *testing.T) {
 			t.Parallel()
-			s := startPatient(t)
+			testkit.MarkGoroutines(t)
+			s := openShop(t)
 			s.StartWorker(t)
-			alice := s.As(t, "alice")
-			order := place(alice, "placing", tea())
-			requirePlaced(t, order)
-			alice.PaymentStatus(order.Text("id"), "succeeded")
+			alone, met := s.request(o), s.request(o)
 			s.StopWorker(t)
 
-			held := s.Begin(t).Exec(c.hold)
-			if c.name == "adjust-stock" {
-				s.Stocked(t, "default", "TEA-001", 5)
+			before := s.footprint()
+			requireAccepted(t, alone.send(s.alice, "alone", "If-Match", alone.tag(t, s.alice)))
+			s.book(alone)
+			between := s.footprint()
+
+			tag := met.tag(t, s.alice)
+			held := s.Begin(t)
+			for _, table := range []string{"orders", "payments", "stock"} {
+				held.Exec(`SELECT FROM ` + table + ` FOR UPDATE`)
 			}
-			callers := []*testkit.Caller{alice, s.Another(t).As(t, "alice")}
-			path := strings.Replace(c.path, "{id}", order.Text("id"), 1)
-			answers := testkit.Together(20, func(i int) testkit.Answer {
-				return post(callers[i%2], path, "k", c.body, "If-Match", order.Header.Get("ETag"))
-			})
+			callers := []*testkit.Caller{s.alice, s.Another(t).As(t, "alice")}
+			answers := testkit.Together(20, func(i int) testkit.Answer { return met.send(callers[i%2], "k", "If-Match", tag) })
 			testkit.AwaitGoroutines(t, atTheGate, 18)
 			s.AwaitBlockedOn(t, "FOR UPDATE")
 			held.Commit()
 			requireOneWinner(t, testkit.Receive(answers, 20))
-			require.Equal(t, 1, s.Count(t, c.effect))
+			s.book(met)
+			require.Equal(t, difference(before, between), difference(between, s.footprint()), "twenty duplicates, and one request")
 		})
 	}
+}
+
+// footprint is what writes leave behind: the versions and rows of all aggregates, the units on hand, keys and jobs.
+func (s shop) footprint() (all []int64) {
+	s.t.Helper()
+	for _, sum := range []string{
+		`sum(version) FROM orders`, `sum(version) FROM payments`, `sum(version) FROM products`, `sum(version) FROM stock`,
+		`sum(on_hand) FROM stock`, `sum(amount) FROM refunds`, `count(*) FROM idempotency_keys`, `count(*) FROM river_job`,
+	} {
+		all = append(all, queryValue[int64](s, `SELECT coalesce((SELECT `+sum+`), 0)::bigint`))
+	}
+	return all
+}
+
+func difference(before, after []int64) (changed []int64) {
+	for i := range before {
+		changed = append(changed, after[i]-before[i])
+	}
+	return changed
+}
+
+func requireAccepted(t *testing.T, a testkit.Answer) {
+	t.Helper()
+	require.Equal(t, 2, a.Status/100, string(a.Body))
 }

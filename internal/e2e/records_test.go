@@ -49,23 +49,11 @@ func TestStoredAnswersAreAsRecorded(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	s.StartWorker(t)
-	order := "/v1/orders/" + s.placePaid("pm_card_visa")
-	requests := map[string]struct{ path, body string }{
-		"place-order":  {"/v1/orders", testkit.OrderBody("pm_card_visa", shopSKU, "1")},
-		"cancel-order": {order + "/cancellation", `{}`},
-		"refund-order": {order + "/refunds", `{"amount":{"amount":1,"currency":"EUR"}}`},
-		"adjust-stock": {"/v1/products/" + shopSKU + "/stock-adjustments", `{"delta":1}`},
-	}
-	tag := s.alice.Get(order).Header.Get("ETag")
-	for _, operation := range []string{"place-order", "refund-order", "cancel-order", "adjust-stock"} {
-		send := func() testkit.Answer {
-			return post(s.alice, requests[operation].path, "recorded", requests[operation].body, "If-Match", tag)
-		}
-		requireRecorded(t, s, records(t)[operation], send(), send())
-	}
-	s.Stocked(t, "default", shopSKU, 1)
-	for operation, r := range records(t) {
-		require.Equal(t, r.Idempotency.Mode == "key", requests[operation].path != "", operation)
+	for _, r := range s.requests(func(o testkit.Operation) bool { return o.Keyed }) {
+		tag := r.tag(t, s.alice)
+		send := func() testkit.Answer { return r.send(s.alice, "recorded", "If-Match", tag) }
+		requireRecorded(t, s, records(t)[r.ID], send(), send())
+		s.book(r)
 	}
 }
 

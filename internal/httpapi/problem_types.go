@@ -1,11 +1,6 @@
 package httpapi
 
-import (
-	"net/http"
-
-	"example.com/orders/internal/app"
-	"example.com/orders/internal/domain"
-)
+import "example.com/orders/internal/domain"
 
 // The codes that only the boundary knows.
 const (
@@ -47,50 +42,11 @@ var (
 
 func malformed(detail string) error { return domain.Refuse(codeMalformed, detail) }
 
-// problemType is what every occurrence of a code has in common.
+// problemType is what every occurrence of a code has in common. The contract's x-problems lists all; problemTypes is generated
+// from it.
 type problemType struct {
 	code       domain.Code
 	status     int
 	title      string
 	retryAfter int // seconds; 0: no Retry-After
-}
-
-// problemTypes is the one table of problem codes. docs/problems.md and api/openapi.yaml list the same, and a test compares.
-func problemTypes() []problemType {
-	return []problemType{
-		{domain.CodeValidationFailed, http.StatusBadRequest, "Validation failed", 0},
-		{codeMalformed, http.StatusBadRequest, "Malformed request", 0},
-		{app.CodeInvalidCursor, http.StatusBadRequest, "Invalid cursor", 0},
-		{codeKeyRequired, http.StatusBadRequest, "Idempotency key required", 0},
-		{codeKeyInvalid, http.StatusBadRequest, "Invalid idempotency key", 0},
-		{codeInvalidPrecondition, http.StatusBadRequest, "Invalid precondition", 0},
-		{codeInvalidSignature, http.StatusBadRequest, "Invalid signature", 0},
-		{codeUnauthenticated, http.StatusUnauthorized, "Not authenticated", 0},
-		{app.CodeForbidden, http.StatusForbidden, "Forbidden", 0},
-		{app.CodeOrderNotFound, http.StatusNotFound, "Order not found", 0},
-		{app.CodeProductNotFound, http.StatusNotFound, "Product not found", 0},
-		{codeRouteNotFound, http.StatusNotFound, "Route not found", 0},
-		{codeMethodNotAllowed, http.StatusMethodNotAllowed, "Method not allowed", 0},
-		{codeRequestTimeout, http.StatusRequestTimeout, "Request timeout", 0},
-		{app.CodeVersionConflict, http.StatusConflict, "Version conflict", 0},
-		{app.CodeKeyInProgress, http.StatusConflict, "Idempotency key in progress", 1},
-		{domain.CodeInsufficientStock, http.StatusConflict, "Insufficient stock", 0},
-		{domain.CodeProductUnavailable, http.StatusConflict, "Product unavailable", 0},
-		{domain.CodeCurrencyMismatch, http.StatusConflict, "Currency mismatch", 0},
-		{domain.CodeOrderNotCancellable, http.StatusConflict, "Order not cancellable", 0},
-		{domain.CodeOrderNotShippable, http.StatusConflict, "Order not shippable", 0},
-		{domain.CodePaymentNotSettled, http.StatusConflict, "Payment not settled", 0},
-		{domain.CodeAddressNotChangeable, http.StatusConflict, "Address not changeable", 0},
-		{domain.CodeRefundExceedsCharge, http.StatusConflict, "Refund exceeds charge", 0},
-		{domain.CodeOrderNotRefundable, http.StatusConflict, "Order not refundable", 0},
-		{app.CodeProductExists, http.StatusConflict, "Product exists", 0},
-		{codePreconditionFailed, http.StatusPreconditionFailed, "Precondition failed", 0},
-		{codeBodyTooLarge, http.StatusRequestEntityTooLarge, "Body too large", 0},
-		{codeUnsupportedMediaType, http.StatusUnsupportedMediaType, "Unsupported media type", 0},
-		{app.CodeKeyReused, http.StatusUnprocessableEntity, "Idempotency key reused", 0},
-		{codePreconditionRequired, http.StatusPreconditionRequired, "Precondition required", 0},
-		{codeInternal, http.StatusInternalServerError, "Internal error", 0},
-		{app.CodeTryAgain, http.StatusServiceUnavailable, "Try again", 1},
-		{app.CodeOutcomeUnknown, http.StatusServiceUnavailable, "Outcome unknown", 1},
-	}
 }

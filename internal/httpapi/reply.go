@@ -57,10 +57,3 @@ func (o reply) write(w http.ResponseWriter) error {
 	_, err := w.Write(o.Body)
 	return err
 }
-
-// A reply is the response of every keyed operation.
-
-func (o reply) VisitPlaceOrderResponse(w http.ResponseWriter) error  { return o.write(w) }
-func (o reply) VisitCancelOrderResponse(w http.ResponseWriter) error { return o.write(w) }
-func (o reply) VisitRefundOrderResponse(w http.ResponseWriter) error { return o.write(w) }
-func (o reply) VisitAdjustStockResponse(w http.ResponseWriter) error { return o.write(w) }

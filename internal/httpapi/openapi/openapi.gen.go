@@ -485,7 +485,7 @@ type PositiveMoney = Money
 
 // Problem An error (RFC 9457).
 type Problem struct {
-	// Code The codes of today, each explained in docs/problems.md. Treat one that you do not know by its status.
+	// Code The codes of today. Treat one that you do not know by its status.
 	Code ProblemCode `json:"code"`
 
 	// Detail What went wrong this time, in a sentence for people.
@@ -508,7 +508,7 @@ type Problem struct {
 	Type string `json:"type"`
 }
 
-// ProblemCode The codes of today, each explained in docs/problems.md. Treat one that you do not know by its status.
+// ProblemCode The codes of today. Treat one that you do not know by its status.
 type ProblemCode string
 
 // Product defines model for Product.
