@@ -83,6 +83,7 @@ func TestScenariosPass(t *testing.T) {
 				knobs[k.Name] = at(k)
 			}
 			view, _ := v.run(s.ID, knobs)
+			t.Logf("%s %v: %d items, %.1f s", s.ID, knobs, len(view.Items), float64(view.Took)/1e6)
 			require.Equal(t, passed, view.State, "%s %v: %+v", s.ID, knobs, view.Checks)
 			if len(s.Knobs) == 0 {
 				break

@@ -49,14 +49,9 @@ func (l *Lab) getSource(w http.ResponseWriter, r *http.Request) {
 
 // href is where a place in the repository is shown, at its line where the file is here.
 func (l *Lab) href(to scenario.Link) string {
-	href := "/lab/source/" + to.Path
-	text, err := l.read(to.Path)
-	if err != nil {
-		return href
+	if l.root == nil {
+		return "/lab/source/" + to.Path
 	}
-	before, _, found := strings.Cut(text, to.Name)
-	if !found {
-		return href
-	}
-	return fmt.Sprintf("%s#L%d", href, strings.Count(before, "\n")+1)
+	file, line := to.Find(l.root.FS())
+	return fmt.Sprintf("/lab/source/%s#L%d", file, line)
 }

@@ -101,6 +101,6 @@ func (m *made) start(calls ...func() error) {
 // without waiting, which the checks will show.
 func (m *made) until(r *Run, sent, waiting int) {
 	r.until("requests that are at work at the same time", func() bool {
-		return int(m.ended.Load()) == len(m.errs) || int(r.sent.Load()) >= sent && r.Blocked(r) >= waiting
+		return int(m.ended.Load()) == len(m.errs) || int(r.sent.Load()) >= sent && r.Blocked(r, "orders-api") >= waiting
 	})
 }

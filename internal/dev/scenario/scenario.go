@@ -3,7 +3,11 @@
 package scenario
 
 import (
+	"bytes"
 	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
 	"slices"
 )
 
@@ -23,8 +27,24 @@ type Scenario struct {
 
 // Link is a place in the repository.
 type Link struct {
-	Path string // from the root of the repository
-	Name string // what to look for there: a function, or another text of the file
+	Path string // of a file, or of the folder of a Go package; from the root of the repository
+	Name string // of a declaration in the package, or a word of the file
+}
+
+// Find finds the file of a link and the line in it, counted from 1; 0: it is not there.
+func (l Link) Find(repository fs.FS) (file string, line int) {
+	files, look := []string{l.Path}, regexp.MustCompile(`\b`+regexp.QuoteMeta(l.Name)+`\b`)
+	if path.Ext(l.Path) == "" {
+		files, _ = fs.Glob(repository, l.Path+"/*.go")
+		look = regexp.MustCompile(`(?m)^(func (\([^)]*\) )?|type |const )` + regexp.QuoteMeta(l.Name) + `\b`)
+	}
+	for _, file := range files {
+		text, err := fs.ReadFile(repository, file)
+		if at := look.FindIndex(text); err == nil && at != nil {
+			return file, bytes.Count(text[:at[0]], []byte("\n")) + 1
+		}
+	}
+	return l.Path, 0
 }
 
 // Knob is a number that the visitor may choose.

@@ -16,10 +16,11 @@ import (
 type Service struct {
 	*testkit.Service
 
-	Proxy  *lossy.Proxy // to the API, for losing answers
-	Ops    string       // where /metrics of the API is
-	Worker Worker
-	Traces trace.TracerProvider // of what the scenarios do themselves
+	Proxy     *lossy.Proxy // to the API, for losing answers
+	Ops       string       // where /metrics of the API is
+	EventsURL string       // where the provider delivers its events
+	Worker    Worker
+	Traces    trace.TracerProvider // of what the scenarios do themselves
 }
 
 // Worker is the worker as a process of its own.

@@ -7,7 +7,10 @@ import (
 	"example.com/orders/internal/dev/sandbox"
 )
 
-const tea, teaPrice = "TEA-001", 1999
+const (
+	tea, teaPrice = "TEA-001", 1999
+	lamp          = "RARE-001"
+)
 
 func home() openapi.Address {
 	return openapi.Address{Name: "Alice Ames", Line1: "1 High Street", City: "Berlin", PostalCode: "10115", Country: "DE"}
@@ -99,4 +102,12 @@ func (r *Run) chargedOnce(id openapi.OrderID, amount int64) {
 	r.paid(id, openapi.PaymentStatusSucceeded)
 	r.showLedger(id)
 	equal(r, account{charges: 1, charged: amount}, r.account(id), "the ledger has one charge of %s for the order", euros(amount))
+}
+
+// bought is an order that is paid, placed without being told of.
+func (r *Run) bought(sku string, quantity int64) openapi.OrderID {
+	id := must2(r.untold("alice").PlaceOrder(r.ctx, basket(sku, quantity)))(r).Value.ID
+	p := r.paid(id, openapi.PaymentStatusSucceeded)
+	r.say("", "Alice has an open order, paid with %s: %s", euros(p.Amount.Amount), id)
+	return id
 }

@@ -60,16 +60,23 @@ func (r *Run) client(url, actor string, transport http.RoundTripper) *client.Cli
 }
 
 // as is a client of one actor whose requests are told.
-func (r *Run) as(actor string) *client.Client { return r.client(r.URL, actor, r.wire(actor)) }
+func (r *Run) as(actor string) *client.Client { return r.client(r.URL, actor, r.wire(actor, true)) }
+
+// untold is as, for what only prepares the scene.
+func (r *Run) untold(actor string) *client.Client {
+	return r.client(r.URL, actor, r.wire(actor, false))
+}
 
 // lossily is as, through the proxy that loses answers.
-func (r *Run) lossily(actor string) *client.Client { return r.client(r.Proxy.URL(), actor, r.wire(actor)) }
+func (r *Run) lossily(actor string) *client.Client {
+	return r.client(r.Proxy.URL(), actor, r.wire(actor, true))
+}
 
-// quiet is a client that reads everything, and is not told of.
+// quiet is a client that reads everything. It has neither spans nor a word in the tale.
 func (r *Run) quiet() *client.Client { return r.client(r.URL, "auditor", http.DefaultTransport) }
 
-func (r *Run) wire(actor string) *wire {
-	return &wire{actor: actor, run: r, under: &http.Transport{DisableKeepAlives: true}}
+func (r *Run) wire(actor string, told bool) *wire {
+	return &wire{actor: actor, told: told, run: r, under: &http.Transport{DisableKeepAlives: true}}
 }
 
 // wire carries the requests of one actor, each with a span of its own, and hands each exchange to the run. Every request has
@@ -77,6 +84,7 @@ func (r *Run) wire(actor string) *wire {
 // not be seen.
 type wire struct {
 	actor string
+	told  bool
 	run   *Run
 	under *http.Transport
 }
@@ -106,13 +114,13 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if x.Err = err; err != nil {
 		span.SetStatus(codes.Error, "the answer is lost")
-		w.run.exchanged(x)
+		w.exchanged(x)
 		return nil, err
 	}
 	response.Body = io.NopCloser(bytes.NewReader(x.Answer))
 	x.Status, x.Received = response.StatusCode, response.Header
 	x.Code = codeOf(x.Answer, x.Status)
-	w.run.exchanged(x)
+	w.exchanged(x)
 	return response, nil
 }
 
@@ -129,7 +137,11 @@ func codeOf(body []byte, status int) openapi.ProblemCode {
 	return p.Code
 }
 
-func (r *Run) exchanged(x Exchange) {
+func (w *wire) exchanged(x Exchange) {
+	if !w.told {
+		return
+	}
+	r := w.run
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.exchanges = append(r.exchanges, x)
@@ -164,7 +176,9 @@ func count(all []Exchange, is func(Exchange) bool) (n int) {
 	return n
 }
 
-func withStatus(status int) func(Exchange) bool { return func(x Exchange) bool { return x.Status == status } }
+func withStatus(status int) func(Exchange) bool {
+	return func(x Exchange) bool { return x.Status == status }
+}
 
 func withCode(code openapi.ProblemCode) func(Exchange) bool {
 	return func(x Exchange) bool { return x.Code == code }

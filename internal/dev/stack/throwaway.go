@@ -84,7 +84,8 @@ func (t *throwaway) start(ctx context.Context) (*scenario.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.Provider.SetEventsURL(t.tap("provider", "api", api.URL()) + testkit.EventsPath)
+	events := t.tap("provider", "api", api.URL()) + testkit.EventsPath
+	t.Provider.SetEventsURL(events)
 	ops, err := t.StartOps(ctx, nil)
 	if err != nil {
 		return nil, err
@@ -103,7 +104,7 @@ func (t *throwaway) start(ctx context.Context) (*scenario.Service, error) {
 		Service: &testkit.Service{
 			URL: api.URL(), DatabaseURL: t.Env["DATABASE_URL"], DB: db, Sandbox: t.Provider.Sandbox, Env: maps.Clone(t.Env),
 		},
-		Proxy: proxy, Ops: ops.URL(), Traces: t.Tel.Traces, Worker: t,
+		Proxy: proxy, Ops: ops.URL(), EventsURL: events, Traces: t.Tel.Traces, Worker: t,
 	}, t.Start()
 }
 

@@ -73,26 +73,26 @@ func (h *Held) Rollback() {
 	require.NoError(h.t, h.tx.Rollback(bounded(h.t)))
 }
 
-// waitingAPI selects the sessions of the API that wait for a lock.
-const waitingAPI = `pg_stat_activity
-	WHERE datname = current_database() AND application_name = 'orders-api' AND wait_event_type = 'Lock'`
+// waiting selects the sessions of an application that wait for a lock.
+const waiting = `pg_stat_activity
+	WHERE datname = current_database() AND application_name = $1 AND wait_event_type = 'Lock'`
 
-// Blocked is how many sessions of the API wait for locks.
-func (s *Service) Blocked(t TB) int {
+// Blocked is how many sessions of an application, such as orders-api, wait for locks.
+func (s *Service) Blocked(t TB, application string) int {
 	t.Helper()
-	return s.Count(t, waitingAPI)
+	return s.Count(t, waiting, application)
 }
 
 // AwaitBlocked waits until n sessions of the API wait for locks.
 func (s *Service) AwaitBlocked(t TB, n int) {
 	t.Helper()
-	Eventually(t, "requests that wait for a lock", func() bool { return s.Blocked(t) == n })
+	Eventually(t, "requests that wait for a lock", func() bool { return s.Blocked(t, "orders-api") == n })
 }
 
 // AwaitBlockedOn waits until a session of the API waits for a lock in a statement that names the table.
 func (s *Service) AwaitBlockedOn(t TB, table string) {
 	t.Helper()
 	Eventually(t, "a request that waits on "+table, func() bool {
-		return s.Count(t, waitingAPI+` AND query LIKE '%' || $1 || '%'`, table) > 0
+		return s.Count(t, waiting+` AND query LIKE '%' || $2 || '%'`, "orders-api", table) > 0
 	})
 }
