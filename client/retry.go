@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -167,12 +168,15 @@ func (p *pace) NextBackOff() time.Duration {
 	return max(p.ExponentialBackOff.NextBackOff(), p.asked+rand.N(p.asked/4+1))
 }
 
+// maxRetryAfter bounds what is understood of a Retry-After: it ends every call, and a quarter more still is a Duration.
+const maxRetryAfter = math.MaxInt32 * time.Second
+
 // retryAfter reads Retry-After (RFC 9110, section 10.2.3): seconds, or a date, which counts from the answer's own Date,
-// since the two clocks may differ.
+// since the two clocks may differ. What is beyond maxRetryAfter is maxRetryAfter.
 func retryAfter(h http.Header) time.Duration {
 	value := h.Get("Retry-After")
-	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
-		return time.Duration(seconds) * time.Second
+	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil || errors.Is(err, strconv.ErrRange) {
+		return time.Duration(seconds) * time.Second // of what is out of range, the largest
 	}
 	until, err := http.ParseTime(value)
 	if err != nil {
@@ -182,5 +186,5 @@ func retryAfter(h http.Header) time.Duration {
 	if err != nil {
 		from = time.Now()
 	}
-	return max(0, until.Sub(from))
+	return min(max(0, until.Sub(from)), maxRetryAfter)
 }

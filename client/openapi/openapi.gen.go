@@ -478,7 +478,7 @@ type PlaceOrderRequest struct {
 	ShippingAddress Address `json:"shipping_address"`
 }
 
-// PositiveMoney An amount of at least one minor unit.
+// PositiveMoney An amount that the payment provider can move, of at least one minor unit.
 //
 // Example: {"amount":1999,"currency":"EUR"}
 type PositiveMoney = Money
@@ -550,7 +550,7 @@ type PutProductRequest struct {
 	// Name Example: Sencha, 100 g
 	Name ProductName `json:"name"`
 
-	// Price An amount of at least one minor unit.
+	// Price An amount that the payment provider can move, of at least one minor unit.
 	//
 	// Example: {"amount":1999,"currency":"EUR"}
 	Price PositiveMoney `json:"price"`
@@ -576,7 +576,7 @@ type Refund struct {
 
 // RefundOrderRequest defines model for RefundOrderRequest.
 type RefundOrderRequest struct {
-	// Amount An amount of at least one minor unit.
+	// Amount An amount that the payment provider can move, of at least one minor unit.
 	//
 	// Example: {"amount":1999,"currency":"EUR"}
 	Amount PositiveMoney `json:"amount"`
@@ -2890,8 +2890,9 @@ type PlaceOrderResponse413Headers struct {
 
 // PlaceOrderResponse415Headers the declared response headers of an HTTP 415 response for PlaceOrder
 type PlaceOrderResponse415Headers struct {
-	CacheControl string
-	RequestID    string
+	AcceptEncoding *string
+	CacheControl   string
+	RequestID      string
 }
 
 // PlaceOrderResponse422Headers the declared response headers of an HTTP 422 response for PlaceOrder
@@ -3162,8 +3163,9 @@ type CancelOrderResponse413Headers struct {
 
 // CancelOrderResponse415Headers the declared response headers of an HTTP 415 response for CancelOrder
 type CancelOrderResponse415Headers struct {
-	CacheControl string
-	RequestID    string
+	AcceptEncoding *string
+	CacheControl   string
+	RequestID      string
 }
 
 // CancelOrderResponse422Headers the declared response headers of an HTTP 422 response for CancelOrder
@@ -3448,8 +3450,9 @@ type RefundOrderResponse413Headers struct {
 
 // RefundOrderResponse415Headers the declared response headers of an HTTP 415 response for RefundOrder
 type RefundOrderResponse415Headers struct {
-	CacheControl string
-	RequestID    string
+	AcceptEncoding *string
+	CacheControl   string
+	RequestID      string
 }
 
 // RefundOrderResponse422Headers the declared response headers of an HTTP 422 response for RefundOrder
@@ -3600,8 +3603,9 @@ type ShipOrderResponse413Headers struct {
 
 // ShipOrderResponse415Headers the declared response headers of an HTTP 415 response for ShipOrder
 type ShipOrderResponse415Headers struct {
-	CacheControl string
-	RequestID    string
+	AcceptEncoding *string
+	CacheControl   string
+	RequestID      string
 }
 
 // ShipOrderResponse428Headers the declared response headers of an HTTP 428 response for ShipOrder
@@ -3752,8 +3756,9 @@ type ChangeShippingAddressResponse413Headers struct {
 
 // ChangeShippingAddressResponse415Headers the declared response headers of an HTTP 415 response for ChangeShippingAddress
 type ChangeShippingAddressResponse415Headers struct {
-	CacheControl string
-	RequestID    string
+	AcceptEncoding *string
+	CacheControl   string
+	RequestID      string
 }
 
 // ChangeShippingAddressResponse428Headers the declared response headers of an HTTP 428 response for ChangeShippingAddress
@@ -4143,8 +4148,9 @@ type PutProductResponse413Headers struct {
 
 // PutProductResponse415Headers the declared response headers of an HTTP 415 response for PutProduct
 type PutProductResponse415Headers struct {
-	CacheControl string
-	RequestID    string
+	AcceptEncoding *string
+	CacheControl   string
+	RequestID      string
 }
 
 // PutProductResponse428Headers the declared response headers of an HTTP 428 response for PutProduct
@@ -4420,8 +4426,9 @@ type AdjustStockResponse413Headers struct {
 
 // AdjustStockResponse415Headers the declared response headers of an HTTP 415 response for AdjustStock
 type AdjustStockResponse415Headers struct {
-	CacheControl string
-	RequestID    string
+	AcceptEncoding *string
+	CacheControl   string
+	RequestID      string
 }
 
 // AdjustStockResponse422Headers the declared response headers of an HTTP 422 response for AdjustStock
@@ -5339,6 +5346,13 @@ func ParsePlaceOrderResponse(rsp *http.Response) (*PlaceOrderResponse, error) {
 		response.Headers413 = &headers
 	case rsp.StatusCode == 415:
 		var headers PlaceOrderResponse415Headers
+		if values := rsp.Header.Values("Accept-Encoding"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Accept-Encoding", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.AcceptEncoding = &value
+		}
 		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -5960,6 +5974,13 @@ func ParseCancelOrderResponse(rsp *http.Response) (*CancelOrderResponse, error) 
 		response.Headers413 = &headers
 	case rsp.StatusCode == 415:
 		var headers CancelOrderResponse415Headers
+		if values := rsp.Header.Values("Accept-Encoding"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Accept-Encoding", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.AcceptEncoding = &value
+		}
 		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -6591,6 +6612,13 @@ func ParseRefundOrderResponse(rsp *http.Response) (*RefundOrderResponse, error) 
 		response.Headers413 = &headers
 	case rsp.StatusCode == 415:
 		var headers RefundOrderResponse415Headers
+		if values := rsp.Header.Values("Accept-Encoding"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Accept-Encoding", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.AcceptEncoding = &value
+		}
 		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -6922,6 +6950,13 @@ func ParseShipOrderResponse(rsp *http.Response) (*ShipOrderResponse, error) {
 		response.Headers413 = &headers
 	case rsp.StatusCode == 415:
 		var headers ShipOrderResponse415Headers
+		if values := rsp.Header.Values("Accept-Encoding"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Accept-Encoding", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.AcceptEncoding = &value
+		}
 		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -7253,6 +7288,13 @@ func ParseChangeShippingAddressResponse(rsp *http.Response) (*ChangeShippingAddr
 		response.Headers413 = &headers
 	case rsp.StatusCode == 415:
 		var headers ChangeShippingAddressResponse415Headers
+		if values := rsp.Header.Values("Accept-Encoding"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Accept-Encoding", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.AcceptEncoding = &value
+		}
 		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -8115,6 +8157,13 @@ func ParsePutProductResponse(rsp *http.Response) (*PutProductResponse, error) {
 		response.Headers413 = &headers
 	case rsp.StatusCode == 415:
 		var headers PutProductResponse415Headers
+		if values := rsp.Header.Values("Accept-Encoding"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Accept-Encoding", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.AcceptEncoding = &value
+		}
 		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -8708,6 +8757,13 @@ func ParseAdjustStockResponse(rsp *http.Response) (*AdjustStockResponse, error) 
 		response.Headers413 = &headers
 	case rsp.StatusCode == 415:
 		var headers AdjustStockResponse415Headers
+		if values := rsp.Header.Values("Accept-Encoding"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Accept-Encoding", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.AcceptEncoding = &value
+		}
 		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {

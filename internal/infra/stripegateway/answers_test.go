@@ -146,7 +146,7 @@ func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
 	for value, want := range map[string]time.Duration{
-		"7": 7 * time.Second, "0": time.Second, "-5": time.Second, "86400": 5 * time.Minute, "": 0, "soon": 0,
+		"7": 7 * time.Second, "0": time.Second, "-5": time.Second, "86400": 5 * time.Minute, "": 0, "soon": 0, "99999999999999999999": 5 * time.Minute,
 		now.Add(9 * time.Second).Format(http.TimeFormat): 9 * time.Second,
 		now.Add(-time.Hour).Format(http.TimeFormat):      time.Second,
 		now.Add(time.Hour).Format(http.TimeFormat):       5 * time.Minute,

@@ -136,7 +136,7 @@ const (
 // Date and not with the clock of this machine. Zero: it says nothing that can be read.
 func retryAfter(h http.Header) time.Duration {
 	value := h.Get("Retry-After")
-	if seconds, err := strconv.Atoi(value); err == nil {
+	if seconds, err := strconv.Atoi(value); err == nil || errors.Is(err, strconv.ErrRange) { // then it is the largest
 		seconds = min(max(seconds, 0), int(maxWait.Seconds()))
 		return max(time.Duration(seconds)*time.Second, minWait)
 	}

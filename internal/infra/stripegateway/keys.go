@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/google/uuid"
 
@@ -65,8 +66,7 @@ func refOf(metadata map[string]string) app.OrderRef {
 
 // storableTenant mirrors what an access token may name as its tenant.
 func storableTenant(tenant string) bool {
-	control := func(r rune) bool { return r < 0x20 || r == 0x7f }
-	return tenant != "" && len(tenant) <= 255 && !strings.ContainsFunc(tenant, control)
+	return tenant != "" && len(tenant) <= 255 && !strings.ContainsFunc(tenant, unicode.IsControl)
 }
 
 // canonicalID reads a UUID in the one form that this service writes.

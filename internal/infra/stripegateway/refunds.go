@@ -62,7 +62,7 @@ func refundOf(got *stripe.Refund) app.ProviderRefund {
 		Failure: token(string(got.FailureReason)),
 	}
 	refund.RefundID, _ = canonicalID(got.Metadata[metaRefund])
-	if got.PaymentIntent != nil {
+	if got.PaymentIntent != nil && validID(got.PaymentIntent.ID) {
 		refund.IntentID = got.PaymentIntent.ID
 	}
 	return refund
