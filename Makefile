@@ -12,7 +12,6 @@ TOOL := go tool -modfile=tools/go.mod
 # What oapi-codegen makes of the contract: one configuration for each file.
 OAPI := $(wildcard api/oapi-*.yaml)
 STATES := go test ./internal/domain -count=1 -run TestStateMachinesPage
-FUZZTIME ?= 10s
 
 .PHONY: help
 help: ## List the targets
@@ -61,11 +60,20 @@ lint: ## Check the layers and everything that .golangci.yml asks for
 	go test ./internal
 	$(TOOL) golangci-lint run
 
+# SECONDS: how long each of them is fuzzed.
 .PHONY: fuzz
-fuzz: ## Fuzz every fuzz test for FUZZTIME (10s) each
-	@grep -rEo --include='*_test.go' '^func Fuzz\w+' . | while IFS=: read -r file name; do \
-		go test "$$(dirname "$$file")" -run '^$$' -fuzz "^$${name#func }\$$" -fuzztime $(FUZZTIME); \
+fuzz: SECONDS ?= 10
+fuzz: ## Fuzz every fuzz test for SECONDS (10) each
+	@grep -rEo --include='*_test.go' '^func Fuzz\w+' . | sort | while IFS=: read -r file name; do \
+		echo "$${name#func }"; \
+		go test "$$(dirname "$$file")" -run '^$$' -fuzz "^$${name#func }\$$" -fuzztime $(SECONDS)s; \
 	done
+
+# SECONDS: how long faults are sent at random, after all single ones. SEED: of a run that is to be repeated.
+.PHONY: hostile
+hostile: SECONDS ?= 60
+hostile: ## Send the running service every faulty request that the contract lets one think of, and more at random for SECONDS (60)
+	go test ./internal/dev/hostile -count=1 -timeout 2h -v -args -seconds $(SECONDS) -seed $(or $(SEED),0)
 
 # SECONDS: how long the nemesis rages. SEED: of a run that is to be repeated.
 .PHONY: chaos

@@ -98,9 +98,13 @@ func traceID(r *http.Request) string {
 }
 
 // instance is the path of the request as a URI reference: escaped, bounded, and with one leading slash, since two would
-// name a host.
+// name a host. It is not cut within an escape, which would make it no URI.
 func instance(r *http.Request) string {
-	return clip("/"+strings.TrimLeft(r.URL.EscapedPath(), "/"), maxInstance)
+	path := clip("/"+strings.TrimLeft(r.URL.EscapedPath(), "/"), maxInstance)
+	if i := strings.LastIndexByte(path, '%'); i >= 0 && i > len(path)-len("%00") {
+		path = path[:i]
+	}
+	return path
 }
 
 // fieldErrors lists what is wrong with which field. What a caller can make long is cut: a list of so many mistakes, or

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"mime"
 	"net/http"
 
 	"example.com/orders/internal/app"
@@ -52,8 +51,8 @@ func verifySignature(events app.EventParser) step {
 }
 
 func readEvent(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != mediaJSON {
-		return nil, errUnsupportedMediaType
+	if err := checkMedia(w, r); err != nil {
+		return nil, err
 	}
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxEvent))
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {

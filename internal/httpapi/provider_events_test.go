@@ -76,6 +76,11 @@ func TestProviderEventBody(t *testing.T) {
 	b.refused("too large, of unknown length", endless, http.StatusRequestEntityTooLarge, "body_too_large")
 	b.refused("form", event(`{}`, "Content-Type", "application/x-www-form-urlencoded"),
 		http.StatusUnsupportedMediaType, "unsupported_media_type")
+	encoded := b.refused("encoded", event(`{}`, "Content-Encoding", "gzip"), http.StatusUnsupportedMediaType, "unsupported_media_type")
+	require.Equal(t, "identity", encoded.Header.Get("Accept-Encoding"))
+	twice := event(`{}`)
+	twice.header["Content-Type"] = []string{"application/json", "application/json"}
+	b.refused("two types", twice, http.StatusUnsupportedMediaType, "unsupported_media_type")
 
 	malformed := b.refused("no event", event(unreadable), http.StatusBadRequest, "malformed_request")
 	require.NotContains(t, string(malformed.Body), "secret")

@@ -103,6 +103,7 @@ func CheckContract(r *http.Request, status int, header http.Header, body []byte)
 	}
 	return errors.Join(
 		matches(r.Context(), doc, &shown, header, body),
+		checkNames(declared, header),
 		checkBody(r, declared, header, body),
 		checkProblem(r, declared, status, header, body),
 	)
@@ -135,7 +136,14 @@ func ofRouter(doc *openapi3.T, code string, status, want int) (*openapi3.Respons
 	if status != want {
 		return nil, fmt.Errorf("no operation takes this request, so it must answer %d", want)
 	}
+	headers := openapi3.Headers{"Request-Id": doc.Components.Headers["RequestID"], "Cache-Control": doc.Components.Headers["NoStore"]}
+	if want == http.StatusMethodNotAllowed {
+		headers["Allow"] = &openapi3.HeaderRef{Value: &openapi3.Header{Parameter: openapi3.Parameter{
+			Required: true, Schema: openapi3.NewStringSchema().NewRef(),
+		}}}
+	}
 	return &openapi3.Response{
+		Headers:    headers,
 		Extensions: map[string]any{"x-problem-codes": []any{code}},
 		Content:    openapi3.Content{problemType: openapi3.NewMediaType().WithSchemaRef(doc.Components.Schemas["Problem"])},
 	}, nil
@@ -174,6 +182,20 @@ func matches(ctx context.Context, doc *openapi3.T, declared *openapi3.Response, 
 		Options: &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true},
 	}
 	return openapi3filter.ValidateResponse(ctx, input.SetBodyBytes(body))
+}
+
+// checkNames asks that every header is declared, but for those that describe the message as such.
+func checkNames(declared *openapi3.Response, header http.Header) error {
+	known := []string{"Connection", "Content-Length", "Content-Type", "Date"}
+	for name := range declared.Headers {
+		known = append(known, http.CanonicalHeaderKey(name))
+	}
+	for name := range header {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("header %s is not declared", name)
+		}
+	}
+	return nil
 }
 
 // checkBody asks for a body exactly where one is declared, and for its media type also where a HEAD leaves it out.

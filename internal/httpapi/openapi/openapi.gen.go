@@ -478,7 +478,7 @@ type PlaceOrderRequest struct {
 	ShippingAddress Address `json:"shipping_address"`
 }
 
-// PositiveMoney An amount of at least one minor unit.
+// PositiveMoney An amount that the payment provider can move, of at least one minor unit.
 //
 // Example: {"amount":1999,"currency":"EUR"}
 type PositiveMoney = Money
@@ -561,7 +561,7 @@ type PutProductRequest struct {
 	// Name Example: Sencha, 100 g
 	Name ProductName `json:"name"`
 
-	// Price An amount of at least one minor unit.
+	// Price An amount that the payment provider can move, of at least one minor unit.
 	//
 	// Example: {"amount":1999,"currency":"EUR"}
 	Price PositiveMoney `json:"price"`
@@ -587,7 +587,7 @@ type Refund struct {
 
 // RefundOrderRequest defines model for RefundOrderRequest.
 type RefundOrderRequest struct {
-	// Amount An amount of at least one minor unit.
+	// Amount An amount that the payment provider can move, of at least one minor unit.
 	//
 	// Example: {"amount":1999,"currency":"EUR"}
 	Amount PositiveMoney `json:"amount"`
@@ -2282,8 +2282,9 @@ type UnauthenticatedApplicationProblemPlusJSONResponse struct {
 }
 
 type UnsupportedMediaTypeResponseHeaders struct {
-	CacheControl string
-	RequestID    string
+	AcceptEncoding *string
+	CacheControl   string
+	RequestID      string
 }
 type UnsupportedMediaTypeApplicationProblemPlusJSONResponse struct {
 	Body Problem
@@ -2632,6 +2633,9 @@ func (response PlaceOrder415ApplicationProblemPlusJSONResponse) VisitPlaceOrderR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.AcceptEncoding != nil {
+		w.Header().Set("Accept-Encoding", fmt.Sprint(*response.Headers.AcceptEncoding))
+	}
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
 	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(415)
@@ -3055,6 +3059,9 @@ func (response CancelOrder415ApplicationProblemPlusJSONResponse) VisitCancelOrde
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.AcceptEncoding != nil {
+		w.Header().Set("Accept-Encoding", fmt.Sprint(*response.Headers.AcceptEncoding))
+	}
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
 	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(415)
@@ -3496,6 +3503,9 @@ func (response RefundOrder415ApplicationProblemPlusJSONResponse) VisitRefundOrde
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.AcceptEncoding != nil {
+		w.Header().Set("Accept-Encoding", fmt.Sprint(*response.Headers.AcceptEncoding))
+	}
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
 	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(415)
@@ -3737,6 +3747,9 @@ func (response ShipOrder415ApplicationProblemPlusJSONResponse) VisitShipOrderRes
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.AcceptEncoding != nil {
+		w.Header().Set("Accept-Encoding", fmt.Sprint(*response.Headers.AcceptEncoding))
+	}
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
 	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(415)
@@ -3978,6 +3991,9 @@ func (response ChangeShippingAddress415ApplicationProblemPlusJSONResponse) Visit
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.AcceptEncoding != nil {
+		w.Header().Set("Accept-Encoding", fmt.Sprint(*response.Headers.AcceptEncoding))
+	}
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
 	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(415)
@@ -4571,6 +4587,9 @@ func (response PutProduct415ApplicationProblemPlusJSONResponse) VisitPutProductR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.AcceptEncoding != nil {
+		w.Header().Set("Accept-Encoding", fmt.Sprint(*response.Headers.AcceptEncoding))
+	}
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
 	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(415)
@@ -4989,6 +5008,9 @@ func (response AdjustStock415ApplicationProblemPlusJSONResponse) VisitAdjustStoc
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.AcceptEncoding != nil {
+		w.Header().Set("Accept-Encoding", fmt.Sprint(*response.Headers.AcceptEncoding))
+	}
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
 	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(415)
@@ -5158,6 +5180,9 @@ func (response ReceiveProviderEvent415ApplicationProblemPlusJSONResponse) VisitR
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.AcceptEncoding != nil {
+		w.Header().Set("Accept-Encoding", fmt.Sprint(*response.Headers.AcceptEncoding))
+	}
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
 	w.Header().Set("Request-Id", fmt.Sprint(response.Headers.RequestID))
 	w.WriteHeader(415)
