@@ -21,7 +21,7 @@ func requireRefusal(t *testing.T, err error, status int, codes ...domain.Code) {
 	t.Helper()
 	refusal := classify(err)
 	require.Contains(t, codes, refusal.Code)
-	require.Equal(t, status, newProblems(nil).kinds[refusal.Code].status)
+	require.Equal(t, status, newProblems(nil).types[refusal.Code].status)
 }
 
 // FuzzDecodeStrictly: what is accepted is one JSON value in valid UTF-8 that encoding/json reads in the same way, and reads

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stripe/stripe-go/v85/webhook"
 
-	"example.com/orders/internal/sandbox"
+	"example.com/orders/internal/dev/sandbox"
 )
 
 const (

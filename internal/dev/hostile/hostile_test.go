@@ -20,8 +20,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/orders/internal/pgtest"
-	"example.com/orders/internal/testkit"
+	"example.com/orders/internal/dev/postgres/pgtest"
+	"example.com/orders/internal/dev/testkit"
 )
 
 var (

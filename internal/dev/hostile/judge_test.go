@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"example.com/orders/internal/testkit"
+	"example.com/orders/internal/dev/testkit"
 )
 
 // judge tells what is wrong with an answer.

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/orders/api"
-	"example.com/orders/internal/testkit"
+	"example.com/orders/internal/dev/testkit"
 )
 
 // operation is what the driver knows of an operation: what the contract says, and the tokens to call it with.

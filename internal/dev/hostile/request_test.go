@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"example.com/orders/internal/sandbox"
-	"example.com/orders/internal/testkit"
+	"example.com/orders/internal/dev/sandbox"
+	"example.com/orders/internal/dev/testkit"
 	"github.com/stripe/stripe-go/v85/webhook"
 )
 

@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/orders/internal/testkit"
+	"example.com/orders/internal/dev/testkit"
 )
 
 // The products of the run: what is ordered, and what is edited and counted. The second one is no stock that CheckBooks
