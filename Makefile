@@ -21,7 +21,7 @@ help: ## List the targets
 
 # The program is built first and then run, not run by `go run`, which would leave it behind when it is told to end.
 .PHONY: run
-run: ## Run the whole service with a database and a payment sandbox, until Ctrl-C
+run: ## Run the whole service with a database, a payment sandbox and the lab, until Ctrl-C
 	@go build -o bin/dev ./cmd/dev
 	@exec bin/dev run
 

@@ -6,72 +6,81 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"time"
 
-	"example.com/orders/internal/boot"
-	"example.com/orders/internal/dev/sandbox"
+	"example.com/orders/internal/dev/lab"
+	"example.com/orders/internal/dev/stack"
 	"example.com/orders/internal/infra/config"
 )
 
-// localScopes is what the printed token may do: everything but see other people's orders.
-const localScopes = "orders:read orders:write orders:fulfil orders:refund catalog:read catalog:write"
+const (
+	// dataDir keeps the database and the provider's state between runs.
+	dataDir = ".data"
+	// localScopes is what the printed token may do: everything but see other people's orders.
+	localScopes = "orders:read orders:write orders:fulfil orders:refund catalog:read catalog:write"
+)
 
 // runService runs everything until ctx ends.
 func runService(ctx context.Context, log *slog.Logger) (err error) {
-	s := &stack{env: map[string]string{"AUTH_ISSUER": "http://127.0.0.1:8089", "AUTH_AUDIENCE": audience}, log: log, notes: os.Stderr}
-	defer func() { err = errors.Join(err, s.stop()) }()
-	database, state := dataPath("postgres"), dataPath("sandbox.json")
-	ephemeral, err := config.Switch(s.lookup, "EPHEMERAL")
+	env := map[string]string{
+		"AUTH_ISSUER": "http://127.0.0.1:8089", "AUTH_AUDIENCE": stack.Audience, "SANDBOX_ADDR": "127.0.0.1:8089",
+		"LAB_ADDR": "127.0.0.1:8082",
+	}
+	s := &stack.Stack{Env: env, Log: log, Notes: os.Stderr}
+	defer func() { err = errors.Join(err, s.Stop()) }()
+	database, err := filepath.Abs(filepath.Join(dataDir, "postgres"))
+	if err != nil {
+		return fmt.Errorf("folder of the data: %w", err)
+	}
+	state := filepath.Join(dataDir, "sandbox.json")
+	ephemeral, err := config.Switch(s.Lookup, "EPHEMERAL")
 	if err != nil {
 		return err
 	}
 	if ephemeral {
 		database, state = "", ""
 	}
-	if err := s.startTelemetry(ctx); err != nil {
+	if err := s.StartAll(ctx, database, state); err != nil {
 		return err
 	}
-	addr, ok := s.lookup("SANDBOX_ADDR")
-	if !ok {
-		addr = "127.0.0.1:8089"
-	}
-	provider, err := s.startSandbox(ctx, addr, state)
+	address, err := startLab(ctx, s)
 	if err != nil {
 		return err
 	}
-	if err := s.startDatabase(ctx, database); err != nil {
-		return err
-	}
-	api, err := s.startAPI(ctx)
-	if err != nil {
-		return err
-	}
-	worker, err := s.startWorker(ctx)
-	if err != nil {
-		return err
-	}
-	ops, err := s.startOps(ctx, worker)
-	if err != nil {
-		return err
-	}
-	address, err := s.startLab(ctx)
-	if err != nil {
-		return err
-	}
-	if err := welcome(api, ops, provider, address); err != nil {
+	if err := welcome(s, address); err != nil {
 		return err
 	}
 	select {
 	case <-ctx.Done():
 		fmt.Println("\nstopping …")
 		return nil
-	case err := <-api.Failed():
+	case err := <-s.API.Failed():
 		return err
 	}
 }
 
-func welcome(api *boot.API, ops *boot.Ops, provider *sandbox.Server, lab string) error {
-	token, err := provider.Token("alice", "default", localScopes, 24*time.Hour)
+// startLab serves the lab and returns its address. Where this program was started in a checkout, as make run does, the lab
+// shows its source.
+func startLab(ctx context.Context, s *stack.Stack) (url string, err error) {
+	root, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("folder of the source: %w", err)
+	}
+	if _, err := os.Stat(filepath.Join(root, "api", "openapi.yaml")); err != nil {
+		root = ""
+	}
+	addr, _ := s.Lookup("LAB_ADDR")
+	l, err := lab.Serve(ctx, addr, stack.ThrowawayOptions{Notes: os.Stderr}, root)
+	if err != nil {
+		return "", err
+	}
+	s.OnStop(l.Stop)
+	return l.URL(), nil
+}
+
+func welcome(s *stack.Stack, lab string) error {
+	token, err := s.Provider.Token("alice", "default", localScopes, 24*time.Hour)
 	if err != nil {
 		return fmt.Errorf("token: %w", err)
 	}
@@ -79,8 +88,8 @@ func welcome(api *boot.API, ops *boot.Ops, provider *sandbox.Server, lab string)
 The order service runs.
 
   API       %[1]s      the contract is api/openapi.yaml
+  lab:      %[5]s run a scenario, and see what every part did
   ops       %[4]s      /livez, /readyz, /metrics, /debug/pprof/, and the jobs at /riverui/jobs?state=completed
-  lab:      %[5]s      run a scenario and watch what every part does
   sandbox   %[2]s      the payment provider's stand-in: GET /ledger, PUT /faults, POST /token
 
 Place an order. Send it twice: it is placed once.
@@ -94,6 +103,6 @@ curl -isS %[1]s/v1/orders \
 
 Then look at what was charged:  curl -sS %[2]s/ledger
 Ctrl-C stops everything.
-`, api.URL(), provider.URL(), token, ops.URL(), lab)
+`, s.API.URL(), s.Provider.URL(), token, s.Ops.URL(), lab)
 	return nil
 }

@@ -131,7 +131,7 @@ func (s shop) chargeUnknown(order string) string {
 
 // found is how often a part of the service has found something out about money.
 func (s shop) found(part, kind string) float64 {
-	return scrape(s.t, s.Metrics[part]).value("orders_payment_findings_total", "kind", kind)
+	return scrape(s.t, s.Metrics[part]).Value("orders_payment_findings_total", "kind", kind)
 }
 
 func requireReceived(t testing.TB, a testkit.Answer) {

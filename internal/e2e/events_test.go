@@ -76,7 +76,7 @@ func TestEventsForgedOrLateChangeNothing(t *testing.T) {
 		require.Equal(t, "invalid_signature", a.Code(), name)
 	}
 	s.requireEvents(0, 0)
-	require.EqualValues(t, 10, scrape(t, s.Metrics["api"]).value("orders_request_duration_seconds",
+	require.EqualValues(t, 10, scrape(t, s.Metrics["api"]).Value("orders_request_duration_seconds",
 		"operation", "receive-provider-event", "code", "invalid_signature"))
 	requireReceived(t, s.deliverSigned(event, signature(event, sandbox.DefaultEventSecret, 4*time.Minute)))
 	s.requireEvents(1, 1)

@@ -118,7 +118,7 @@ func TestLifecycleReadOnlyDatabase(t *testing.T) {
 	testkit.Eventually(t, "a read", func() bool { return alice.Get("/v1/orders/"+order).Status == http.StatusOK })
 	requireTryAgain(t, place(alice, "k", testkit.OrderBody("pm_card_visa", shopSKU, "1")))
 	for _, p := range []*testkit.Running{api, worker} {
-		require.Zero(t, parseMetrics(t, strings.NewReader(readMetrics(t, p.Ops))).value("orders_db_writable"))
+		require.Zero(t, testkit.ParseMetrics(t, strings.NewReader(readMetrics(t, p.Ops))).Value("orders_db_writable"))
 	}
 
 	worker.Stop()

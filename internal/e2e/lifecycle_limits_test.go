@@ -38,7 +38,7 @@ func TestLifecycleServerCutsBadClientsOff(t *testing.T) {
 	hugeHeaders := dial(t, s.Service, head+"X-Filler: "+strings.Repeat("x", 64<<10)+"\r\n\r\n")
 	s.place("pm_card_visa")
 	testkit.Eventually(t, "no connection in use, but for the notification of the worker", func() bool {
-		return scrape(t, s.Metrics["api"]).value("orders_db_connections", "state", "used") == 0
+		return scrape(t, s.Metrics["api"]).Value("orders_db_connections", "state", "used") == 0
 	})
 
 	answer, err := http.ReadResponse(bufio.NewReader(hugeHeaders), nil)

@@ -22,6 +22,6 @@ func openShopBehind(t *testing.T, env ...string) (shop, *testkit.Link) {
 func requireNoLeak(t *testing.T, s *testkit.Service, part string) {
 	t.Helper()
 	testkit.Eventually(t, "all connections given back", func() bool {
-		return scrape(t, s.Metrics[part]).value("orders_db_connections", "state", "used") == 0
+		return scrape(t, s.Metrics[part]).Value("orders_db_connections", "state", "used") == 0
 	})
 }

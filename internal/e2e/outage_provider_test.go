@@ -46,7 +46,7 @@ func TestOutageProviderGone(t *testing.T) {
 		s.alice.PaymentStatus(order, "succeeded")
 		require.Equal(t, 1, s.charged(order))
 	}
-	require.Positive(t, scrape(t, s.Metrics["worker"]).value(
+	require.Positive(t, scrape(t, s.Metrics["worker"]).Value(
 		"orders_provider_call_duration_seconds", "call", "create_intent", "outcome", "unknown"))
 	requireNoLeak(t, s.Service, "worker")
 }

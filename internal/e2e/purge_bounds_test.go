@@ -61,9 +61,9 @@ func requirePurgeReported(t *testing.T, s *testkit.Service, log *journal, remove
 	require.EqualValues(t, remaining, lines[0]["remaining"])
 	require.GreaterOrEqual(t, lines[0]["oldest_expired_age_seconds"], (time.Duration(remaining) * time.Hour).Seconds())
 	m := scrape(t, s.Metrics["worker"])
-	require.EqualValues(t, removed, m.value("orders_idempotency_keys_purged_total"))
-	require.EqualValues(t, remaining, m.value("orders_idempotency_keys_expired"))
-	require.GreaterOrEqual(t, m.value("orders_idempotency_keys_oldest_expired_age_seconds"),
+	require.EqualValues(t, removed, m.Value("orders_idempotency_keys_purged_total"))
+	require.EqualValues(t, remaining, m.Value("orders_idempotency_keys_expired"))
+	require.GreaterOrEqual(t, m.Value("orders_idempotency_keys_oldest_expired_age_seconds"),
 		(time.Duration(remaining) * time.Hour).Seconds())
 }
 

@@ -126,7 +126,7 @@ func TestReconcileIsBounded(t *testing.T) {
 			require.Equal(t, 1, s.Count(t, jobOf, "charge-order", order), "the oldest come first")
 		}
 	}
-	require.EqualValues(t, len(orders), scrape(t, s.Metrics["worker"]).value("orders_payments_reconciled_total"))
+	require.EqualValues(t, len(orders), scrape(t, s.Metrics["worker"]).Value("orders_payments_reconciled_total"))
 	s.Sandbox.ClearFaults()
 	for _, order := range orders {
 		s.alice.PaymentStatus(order, "succeeded")

@@ -221,5 +221,5 @@ func TestRefundFoundFailedIsAlerted(t *testing.T) {
 	s.jobDone("refund-charge", order)
 	require.Equal(t, "failed", s.refundStatus(order))
 	require.Zero(t, s.payment(order).Number("refunded.amount"))
-	require.EqualValues(t, 1, scrape(t, s.Metrics["worker"]).value("orders_payment_findings_total", "kind", "refund_failed"))
+	require.EqualValues(t, 1, scrape(t, s.Metrics["worker"]).Value("orders_payment_findings_total", "kind", "refund_failed"))
 }

@@ -10,9 +10,6 @@ import (
 	"sync"
 	"testing"
 
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
 	"example.com/orders/internal/dev/testkit"
@@ -73,52 +70,11 @@ func linesWith(lines []logLine, message string) (kept []logLine) {
 	return kept
 }
 
-// scraped is one reading of /metrics.
-type scraped map[string]*dto.MetricFamily
-
 // scrape reads the metrics of a part of the service.
-func scrape(t testing.TB, part *telemetry.Telemetry) scraped {
+func scrape(t testing.TB, part *telemetry.Telemetry) testkit.Metrics {
 	t.Helper()
 	w := httptest.NewRecorder()
 	part.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	require.Equal(t, http.StatusOK, w.Code)
-	return parseMetrics(t, w.Body)
-}
-
-func parseMetrics(t testing.TB, r io.Reader) scraped {
-	t.Helper()
-	parser := expfmt.NewTextParser(model.LegacyValidation)
-	families, err := parser.TextToMetricFamilies(r)
-	require.NoError(t, err)
-	return families
-}
-
-// value is the sum of a metric's series with these labels, pairs of name and value: their values, or for histograms
-// how many were observed.
-func (m scraped) value(name string, labels ...string) (sum float64) {
-	family := m[name]
-	if family == nil {
-		return 0
-	}
-	for _, series := range family.GetMetric() {
-		if !hasLabels(series, labels) {
-			continue
-		}
-		sum += series.GetGauge().GetValue() + series.GetCounter().GetValue() +
-			float64(series.GetHistogram().GetSampleCount())
-	}
-	return sum
-}
-
-func hasLabels(series *dto.Metric, labels []string) bool {
-	values := map[string]string{}
-	for _, l := range series.GetLabel() {
-		values[l.GetName()] = l.GetValue()
-	}
-	for i := 0; i+1 < len(labels); i += 2 {
-		if values[labels[i]] != labels[i+1] {
-			return false
-		}
-	}
-	return true
+	return testkit.ParseMetrics(t, w.Body)
 }

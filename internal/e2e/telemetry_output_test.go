@@ -60,17 +60,17 @@ func TestTelemetryOfTheProcesses(t *testing.T) {
 	t.Parallel()
 	s := tellStory(t)
 	apiText, workerText := readMetrics(t, s.api.Ops), readMetrics(t, s.worker.Ops)
-	api, worker := parseMetrics(t, strings.NewReader(apiText)), parseMetrics(t, strings.NewReader(workerText))
+	api, worker := testkit.ParseMetrics(t, strings.NewReader(apiText)), testkit.ParseMetrics(t, strings.NewReader(workerText))
 	s.api.Stop()
 	s.worker.Stop()
 
 	requireMetrics(t, api, apiMetrics)
 	requireMetrics(t, worker, workerMetrics)
 	for _, code := range refusals {
-		require.Positive(t, api.value("orders_request_duration_seconds", "code", code), code)
+		require.Positive(t, api.Value("orders_request_duration_seconds", "code", code), code)
 	}
 	for _, outcome := range []string{"answered", "refused", "key_unusable"} {
-		calls := worker.value("orders_provider_call_duration_seconds", "call", "confirm_intent", "outcome", outcome)
+		calls := worker.Value("orders_provider_call_duration_seconds", "call", "confirm_intent", "outcome", outcome)
 		require.Positive(t, calls, outcome)
 	}
 	for _, name := range zeroMetrics {
@@ -104,15 +104,15 @@ func readMetrics(t *testing.T, ops string) string {
 	return string(text)
 }
 
-func requireMetrics(t *testing.T, m scraped, wanted map[string][]string) {
+func requireMetrics(t *testing.T, m testkit.Metrics, wanted map[string][]string) {
 	t.Helper()
 	for name, labels := range wanted {
-		require.Positive(t, m.value(name, labels...), "%s%v", name, labels)
+		require.Positive(t, m.Value(name, labels...), "%s%v", name, labels)
 	}
 }
 
 // requireBoundedLabels checks that no label takes its values from what callers send: every value is one of a few words.
-func requireBoundedLabels(t *testing.T, m scraped) {
+func requireBoundedLabels(t *testing.T, m testkit.Metrics) {
 	t.Helper()
 	known := []string{"operation", "code", "outcome", "sqlstate", "state", "pool", "kind", "call", "status"}
 	word := regexp.MustCompile(`^[a-zA-Z][a-z_-]{0,40}$|^[0-9A-Z]{5}$`)
@@ -167,7 +167,7 @@ func keepSample(t *testing.T, process, text string) {
 func shapes(t *testing.T, text string) []string {
 	t.Helper()
 	var all []string
-	for name, family := range parseMetrics(t, strings.NewReader(text)) {
+	for name, family := range testkit.ParseMetrics(t, strings.NewReader(text)) {
 		for _, series := range family.GetMetric() {
 			var labels []string
 			for _, l := range series.GetLabel() {

@@ -48,5 +48,5 @@ func TestTelemetryOfAPanic(t *testing.T) {
 		require.NotContains(t, log.text(), secret)
 	}
 	m := scrape(t, s.Metrics["api"])
-	require.EqualValues(t, 1, m.value("orders_request_duration_seconds", "operation", "place-order", "code", "internal_error"))
+	require.EqualValues(t, 1, m.Value("orders_request_duration_seconds", "operation", "place-order", "code", "internal_error"))
 }

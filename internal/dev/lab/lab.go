@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"time"
 
 	"example.com/orders/internal/dev/scenario"
 	"example.com/orders/internal/dev/stack"
@@ -23,35 +24,47 @@ var page embed.FS
 
 // Lab runs scenarios, one at a time, on a throw-away service of its own.
 type Lab struct {
-	runs *runs
-	root *os.Root // of the checkout; nil: no source is shown
+	runs     *runs
+	root     *os.Root // of the checkout; nil: no source is shown
+	listener net.Listener
+	server   *http.Server
 }
 
-// New makes a Lab. options says how to start its service, which is started for the first run. root is the folder of the
-// checkout, whose files it shows; empty: it shows none.
-func New(options stack.ThrowawayOptions, root string) (*Lab, error) {
+// Serve serves a Lab at an address of this machine, LAB_ADDR. options says how to start its service, which is started for the
+// first run. root is the folder of the checkout, whose files it shows; empty: it shows none.
+func Serve(ctx context.Context, addr string, options stack.ThrowawayOptions, root string) (*Lab, error) {
+	if !loopback(addr) {
+		return nil, fmt.Errorf("LAB_ADDR=%q: the lab is for this machine only", addr)
+	}
 	l := &Lab{runs: newRuns(options)}
-	if root == "" {
-		return l, nil
-	}
 	var err error
-	if l.root, err = os.OpenRoot(root); err != nil {
-		return nil, fmt.Errorf("folder of the source: %w", err)
+	if root != "" {
+		if l.root, err = os.OpenRoot(root); err != nil {
+			return nil, fmt.Errorf("folder of the source: %w", err)
+		}
 	}
+	if l.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", addr); err != nil {
+		return nil, fmt.Errorf("LAB_ADDR: %w", err)
+	}
+	l.server = &http.Server{Handler: l.handler(), ReadHeaderTimeout: 5 * time.Second}
+	go func() { _ = l.server.Serve(l.listener) }()
 	return l, nil
 }
 
-// Close ends the run that is under way and stops the service.
-func (l *Lab) Close() error {
-	err := l.runs.close()
+// URL is where the page is.
+func (l *Lab) URL() string { return "http://" + l.listener.Addr().String() + "/lab/" }
+
+// Stop ends the run that is under way and stops the lab and its service.
+func (l *Lab) Stop(ctx context.Context) error {
+	err := errors.Join(l.server.Shutdown(ctx), l.runs.close())
 	if l.root != nil {
 		err = errors.Join(err, l.root.Close())
 	}
 	return err
 }
 
-// Handler serves the lab below /lab/, to programs of this machine only.
-func (l *Lab) Handler() http.Handler {
+// handler serves the lab below /lab/, to programs of this machine only.
+func (l *Lab) handler() http.Handler {
 	files, err := fs.Sub(page, "page")
 	if err != nil {
 		panic(err) // the folder is embedded
@@ -75,7 +88,7 @@ func local(next http.Handler) http.Handler {
 		h.Set("Content-Security-Policy", "default-src 'self'")
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cache-Control", "no-store")
-		if !Loopback(r.Host) {
+		if !loopback(r.Host) {
 			problem(w, http.StatusForbidden, "the lab is for this machine: use 127.0.0.1 or localhost")
 			return
 		}
@@ -83,8 +96,8 @@ func local(next http.Handler) http.Handler {
 	})
 }
 
-// Loopback tells whether a host, with or without a port, names this machine.
-func Loopback(host string) bool {
+// loopback tells whether a host, with or without a port, names this machine.
+func loopback(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}

@@ -7,7 +7,6 @@ import (
 	"flag"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -31,13 +30,12 @@ type visitor struct {
 func visit(t *testing.T) visitor {
 	t.Helper()
 	database := pgtest.Database(t, pgtest.Migrator("empty", func(context.Context, *sql.DB) error { return nil }))
-	l, err := New(stack.ThrowawayOptions{
-		DatabaseURL: database, Worker: []string{testkit.Binary(t, "dev"), "lab-worker"},
+	l, err := Serve(t.Context(), "127.0.0.1:0", stack.ThrowawayOptions{
+		DatabaseURL: database, Worker: []string{testkit.Binary(t, "dev"), "worker"},
 	}, "../../..")
 	require.NoError(t, err)
-	server := httptest.NewServer(l.Handler())
-	t.Cleanup(func() { server.Close(); require.NoError(t, l.Close()) })
-	return visitor{t, server.URL}
+	t.Cleanup(func() { require.NoError(t, l.Stop(context.WithoutCancel(t.Context()))) })
+	return visitor{t, strings.TrimSuffix(l.URL(), "/lab/")}
 }
 
 func (v visitor) ask(method, path, body string) (status int, answer string) {

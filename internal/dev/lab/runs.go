@@ -19,8 +19,8 @@ const (
 	keptRuns = 20
 	// maxSpans bounds what is kept of one run.
 	maxSpans = 20_000
-	// restWait bounds the wait for what a run has left to be done, such as deliveries of events.
-	restWait = 10 * time.Second
+	// lookWait bounds a look at the jobs.
+	lookWait = 10 * time.Second
 )
 
 var errBusy = errors.New("another run is under way")
@@ -38,6 +38,7 @@ type runs struct {
 	// Used by the run that is under way only.
 	service *scenario.Service
 	stop    func() error
+	err     error // of services that were stopped
 }
 
 func newRuns(options stack.ThrowawayOptions) *runs {
@@ -67,7 +68,11 @@ func (l *runs) start(ctx context.Context, s scenario.Scenario, knobs map[string]
 	l.done = done
 	go func() {
 		defer close(done)
-		r.finish(l.tell(ctx, r, s, knobs))
+		held := l.tell(ctx, r, s, knobs)
+		if !held { // what it has left is not for the next one
+			l.err = errors.Join(l.err, l.stopService())
+		}
+		r.finish(held)
 	}()
 	return r.id, nil
 }
@@ -81,9 +86,9 @@ func (l *runs) tell(ctx context.Context, r *run, s scenario.Scenario, knobs map[
 	defer r.watch(ctx, l.service)()
 	told := scenario.Start(ctx, l.service, s, knobs, r)
 	told.End(ctx)
-	rest, cancel := context.WithTimeout(ctx, restWait)
-	defer cancel()
-	_ = l.service.Rest(rest) // what is still under way then belongs to no check
+	if told.Held() {
+		told.Balance(ctx)
+	}
 	return told.Held()
 }
 
@@ -95,7 +100,7 @@ func (l *runs) serve(ctx context.Context, r *run) error {
 	r.Say("", "A PostgreSQL, a payment provider, an API and a worker of the lab's own are started.")
 	service, stop, err := stack.Throwaway(ctx, l.options)
 	if err == nil {
-		_, err = service.Worker.Ops(ctx)
+		_, err = service.Worker.OpsURL(ctx)
 	}
 	if err != nil {
 		return errors.Join(err, stop())
@@ -111,10 +116,16 @@ func (l *runs) close() error {
 	l.mu.Unlock()
 	cancel()
 	<-done
-	if err := l.stop(); err != nil {
+	if err := errors.Join(l.err, l.stopService()); err != nil {
 		return fmt.Errorf("stop the lab: %w", err)
 	}
 	return nil
+}
+
+func (l *runs) stopService() error {
+	stop := l.stop
+	l.service, l.stop = nil, func() error { return nil }
+	return stop()
 }
 
 func (l *runs) get(id string) *run {

@@ -126,7 +126,7 @@ func (r *run) readJobs(ctx context.Context) {
 	if service == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, restWait)
+	ctx, cancel := context.WithTimeout(ctx, lookWait)
 	defer cancel()
 	rows, _ := service.DB.Query(ctx, selectJobs, began)
 	jobs, err := pgx.CollectRows(rows, pgx.RowToStructByPos[job])

@@ -39,7 +39,7 @@ func crashKnob() Knob {
 func killWorker(r *Run) {
 	step := crashSteps()[r.knobs["step"]-1]
 	r.faults(sandbox.FaultRule{Operation: step.call, Kind: step.kind, Times: 1}, lostEvents())
-	r.order = must2(r.as("alice").PlaceOrder(r.ctx, basket("MUG-001", 1), client.WithKey(r.key("cart"))))(r).Value.ID
+	r.order = must2(r.as("alice").PlaceOrder(r.ctx, basket(mug, 1), client.WithKey(r.key("cart"))))(r).Value.ID
 	r.must(r.Sandbox.WaitHeld(r.ctx, 1))
 	release := func() {}
 	if step.committed {

@@ -182,13 +182,16 @@ func (r *Run) mark(lane, format string, args ...any) {
 // key is a client key of this run.
 func (r *Run) key(name string) string { return name + "-" + r.suffix }
 
-// until waits for what has no signal to wait on.
+// until waits for what has no signal to wait on. It tells every five seconds that it still does.
 func (r *Run) until(what string, done func() bool) {
-	tick := time.NewTicker(20 * time.Millisecond)
+	tick, tell := time.NewTicker(20*time.Millisecond), time.NewTicker(5*time.Second)
 	defer tick.Stop()
+	defer tell.Stop()
 	for !done() {
 		select {
 		case <-tick.C:
+		case <-tell.C:
+			r.say("", "… still waiting for %s", what)
 		case <-r.ctx.Done():
 			r.must(fmt.Errorf("waited in vain for %s: %w", what, context.Cause(r.ctx)))
 		}

@@ -26,9 +26,9 @@ type Service struct {
 // Worker is the worker as a process of its own.
 type Worker interface {
 	PID() int
-	Kill() error                             // as a crash does (SIGKILL); returns once it is dead
-	Start() error                            // starts a successor
-	Ops(ctx context.Context) (string, error) // where its /metrics is, once it has started
+	Kill() error                                // as a crash does (SIGKILL); returns once it is dead
+	Start() error                               // starts a successor
+	OpsURL(ctx context.Context) (string, error) // where its /metrics is, once it has started
 }
 
 // aliveJob is the states of a job that has not ended.

@@ -9,7 +9,7 @@ import (
 
 const (
 	tea, teaPrice = "TEA-001", 1999
-	lamp          = "RARE-001"
+	mug, lamp     = "MUG-001", "RARE-001"
 )
 
 func home() openapi.Address {

@@ -119,11 +119,10 @@ func (s *Stack) RunWorker(ctx context.Context, report bool) (err error) {
 	if err != nil {
 		return err
 	}
-	ops, err := s.StartOps(ctx, worker)
-	if err != nil {
+	if err := s.StartOps(ctx, worker); err != nil {
 		return err
 	}
-	if err := pipe.Ready(ops.URL()); err != nil {
+	if err := pipe.Ready(s.Ops.URL()); err != nil {
 		return err
 	}
 	<-ctx.Done()

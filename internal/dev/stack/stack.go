@@ -40,6 +40,8 @@ type Stack struct {
 	Notes    io.Writer            // notices of the embedded PostgreSQL, a line each
 	Tel      *telemetry.Telemetry // one for all parts of this process
 	Provider *sandbox.Server      // delivers its events to the API
+	API      *boot.API
+	Ops      *boot.Ops
 
 	ready []func(context.Context) error
 	stops []func(context.Context) error
@@ -54,6 +56,32 @@ func (s *Stack) Stop() error {
 		err = errors.Join(err, stop(ctx))
 	}
 	return err
+}
+
+// OnStop adds something to be stopped before all that was started earlier.
+func (s *Stack) OnStop(stop func(context.Context) error) { s.stops = append(s.stops, stop) }
+
+// StartAll starts every part in this process, the worker too. The database and the provider keep their data at these paths;
+// empty: nowhere.
+func (s *Stack) StartAll(ctx context.Context, database, state string) error {
+	if err := s.StartTelemetry(ctx); err != nil {
+		return err
+	}
+	addr, _ := s.Lookup("SANDBOX_ADDR")
+	if err := s.StartSandbox(ctx, addr, state); err != nil {
+		return err
+	}
+	if err := s.StartDatabase(ctx, database); err != nil {
+		return err
+	}
+	if err := s.StartAPI(ctx); err != nil {
+		return err
+	}
+	worker, err := s.StartWorker(ctx)
+	if err != nil {
+		return err
+	}
+	return s.StartOps(ctx, worker)
 }
 
 // Lookup finds a variable in the environment, unless the stack is sealed, and else what it has set for its parts.
@@ -94,61 +122,62 @@ func (s *Stack) startPostgreSQL(ctx context.Context, dir string) (owner string, 
 	if err != nil {
 		return "", err
 	}
-	s.stops = append(s.stops, func(context.Context) error { return server.Stop() })
+	s.OnStop(func(context.Context) error { return server.Stop() })
 	owner, s.Env["DATABASE_URL"], err = server.Separate(ctx, "orders")
 	return owner, err
 }
 
 // StartSandbox starts the payment provider and the issuer of tokens at addr. stateFile keeps their state; empty: nothing does.
-func (s *Stack) StartSandbox(ctx context.Context, addr, stateFile string) (*sandbox.Server, error) {
+func (s *Stack) StartSandbox(ctx context.Context, addr, stateFile string) error {
 	// The issuer's name stays the same when the sandbox moves to another port, so that old tokens stay valid.
 	issuer, _ := s.Lookup("AUTH_ISSUER")
 	if stateFile != "" {
 		if err := os.MkdirAll(filepath.Dir(stateFile), 0o755); err != nil {
-			return nil, fmt.Errorf("folder of the sandbox: %w", err)
+			return fmt.Errorf("folder of the sandbox: %w", err)
 		}
 	}
 	server, err := sandbox.Listen(ctx, sandbox.Settings{Addr: addr, Config: sandbox.Config{
 		Issuer: issuer, Audience: Audience, StateFile: stateFile, Log: s.Log,
 	}})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	serve, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(serve) }()
-	s.stops = append(s.stops, func(context.Context) error { cancel(); return <-done })
+	s.OnStop(func(context.Context) error { cancel(); return <-done })
 	s.Env["AUTH_JWKS_URL"] = server.URL() + "/.well-known/jwks.json"
 	s.Env["STRIPE_BASE_URL"] = server.URL()
 	s.Env["STRIPE_API_KEY"] = "sk_test_sandbox"
 	s.Env["STRIPE_WEBHOOK_SECRET"] = sandbox.DefaultEventSecret
 	s.Provider = server
-	return server, nil
+	return nil
 }
 
 // StartTelemetry makes the telemetry of all parts of this process. Processors are told of every span.
 func (s *Stack) StartTelemetry(ctx context.Context, processors ...trace.SpanProcessor) (err error) {
 	s.Tel, err = telemetry.Start(ctx, "orders-dev", processors...)
 	if err == nil {
-		s.stops = append(s.stops, s.Tel.Stop)
+		s.OnStop(s.Tel.Stop)
 	}
 	return err
 }
 
 // StartAPI starts the API. The provider delivers its events there from now on.
-func (s *Stack) StartAPI(ctx context.Context) (*boot.API, error) {
+func (s *Stack) StartAPI(ctx context.Context) error {
 	c, err := config.LoadAPI(s.Lookup)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	api, err := boot.StartAPI(ctx, c, s.Tel, s.Log)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	s.API = api
 	s.Provider.SetEventsURL(api.URL() + "/v1/provider-events")
-	s.stops = append(s.stops, api.Stop)
+	s.OnStop(api.Stop)
 	s.ready = append(s.ready, api.Ready)
-	return api, nil
+	return nil
 }
 
 // StartWorker starts the worker in this process.
@@ -161,24 +190,25 @@ func (s *Stack) StartWorker(ctx context.Context) (*boot.Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.stops = append(s.stops, worker.Stop)
+	s.OnStop(worker.Stop)
 	s.ready = append(s.ready, worker.Ready)
 	return worker, nil
 }
 
 // StartOps starts the operators' listener, with the worker's jobs where there is one in this process.
-func (s *Stack) StartOps(ctx context.Context, worker *boot.Worker) (*boot.Ops, error) {
+func (s *Stack) StartOps(ctx context.Context, worker *boot.Worker) error {
 	c, err := config.LoadAPI(s.Lookup)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	ops, err := boot.StartOps(c.OpsAddr, s.Tel, s.Log, s.ready...)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	s.stops = append(s.stops, ops.Stop)
+	s.OnStop(ops.Stop)
+	s.Ops = ops
 	if worker == nil {
-		return ops, nil
+		return nil
 	}
-	return ops, ops.ShowJobs(ctx, worker)
+	return ops.ShowJobs(ctx, worker)
 }

@@ -17,7 +17,7 @@ func TestFirstRunMakesTheDataFolder(t *testing.T) {
 		Env: map[string]string{"AUTH_ISSUER": "http://sandbox.test"}, Sealed: true, Log: slog.New(slog.DiscardHandler), Notes: io.Discard,
 	}
 	state := filepath.Join(t.TempDir(), "not", "there", "sandbox.json")
-	_, err := s.StartSandbox(t.Context(), "127.0.0.1:0", state)
+	err := s.StartSandbox(t.Context(), "127.0.0.1:0", state)
 	require.NoError(t, err)
 	require.NoError(t, s.Stop())
 	require.FileExists(t, state)
@@ -32,7 +32,7 @@ func TestForeignStateFileIsToldInOneLine(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "sandbox.json")
 	const former = `{"signing_key":null` // of any other format
 	require.NoError(t, os.WriteFile(state, []byte(former), 0o600))
-	_, err := s.StartSandbox(t.Context(), "127.0.0.1:0", state)
+	err := s.StartSandbox(t.Context(), "127.0.0.1:0", state)
 	require.ErrorContains(t, err, state+" is not a state file of this version of the sandbox; move it away to start anew")
 	require.NotContains(t, err.Error(), "\n")
 	kept, err := os.ReadFile(state)

@@ -73,38 +73,36 @@ func (t *throwaway) start(ctx context.Context) (*scenario.Service, error) {
 	if err := t.StartTelemetry(ctx, processors...); err != nil {
 		return nil, err
 	}
-	if _, err := t.StartSandbox(ctx, "127.0.0.1:0", ""); err != nil {
+	if err := t.StartSandbox(ctx, "127.0.0.1:0", ""); err != nil {
 		return nil, err
 	}
 	t.Env["STRIPE_BASE_URL"] = t.tap("worker", "provider", t.Env["STRIPE_BASE_URL"])
 	if err := t.StartDatabase(ctx, ""); err != nil {
 		return nil, err
 	}
-	api, err := t.StartAPI(ctx)
-	if err != nil {
+	if err := t.StartAPI(ctx); err != nil {
 		return nil, err
 	}
-	events := t.tap("provider", "api", api.URL()) + testkit.EventsPath
+	events := t.tap("provider", "api", t.API.URL()) + testkit.EventsPath
 	t.Provider.SetEventsURL(events)
-	ops, err := t.StartOps(ctx, nil)
+	if err := t.StartOps(ctx, nil); err != nil {
+		return nil, err
+	}
+	proxy, err := lossy.Start(t.API.URL())
 	if err != nil {
 		return nil, err
 	}
-	proxy, err := lossy.Start(api.URL())
-	if err != nil {
-		return nil, err
-	}
-	t.stops = append(t.stops, func(context.Context) error { return proxy.Close() })
+	t.OnStop(func(context.Context) error { return proxy.Close() })
 	db, err := pgxpool.New(ctx, t.Env["DATABASE_URL"])
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	t.stops = append(t.stops, func(context.Context) error { db.Close(); return nil })
+	t.OnStop(func(context.Context) error { db.Close(); return nil })
 	return &scenario.Service{
 		Service: &testkit.Service{
-			URL: api.URL(), DatabaseURL: t.Env["DATABASE_URL"], DB: db, Sandbox: t.Provider.Sandbox, Env: maps.Clone(t.Env),
+			URL: t.API.URL(), DatabaseURL: t.Env["DATABASE_URL"], DB: db, Sandbox: t.Provider.Sandbox, Env: maps.Clone(t.Env),
 		},
-		Proxy: proxy, Ops: ops.URL(), EventsURL: events, Traces: t.Tel.Traces, Worker: t,
+		Proxy: proxy, Ops: t.Ops.URL(), EventsURL: events, Traces: t.Tel.Traces, Worker: t,
 	}, t.Start()
 }
 
@@ -114,7 +112,7 @@ func (t *throwaway) tap(caller, callee, target string) string {
 		return target
 	}
 	server := httptest.NewServer(t.options.Tap(caller, callee, target))
-	t.stops = append(t.stops, func(context.Context) error { server.Close(); return nil })
+	t.OnStop(func(context.Context) error { server.Close(); return nil })
 	return server.URL
 }
 
@@ -133,7 +131,7 @@ func (t *throwaway) Start() error {
 		return err
 	}
 	t.child = child
-	t.stops = append(t.stops, child.stop)
+	t.OnStop(child.stop)
 	return nil
 }
 
@@ -149,5 +147,5 @@ func (t *throwaway) Kill() error {
 // PID implements scenario.Worker.
 func (t *throwaway) PID() int { return t.child.cmd.Process.Pid }
 
-// Ops implements scenario.Worker.
-func (t *throwaway) Ops(ctx context.Context) (string, error) { return t.child.ops(ctx) }
+// OpsURL implements scenario.Worker.
+func (t *throwaway) OpsURL(ctx context.Context) (string, error) { return t.child.ops(ctx) }

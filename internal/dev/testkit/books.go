@@ -2,7 +2,6 @@ package testkit
 
 import (
 	"maps"
-	"testing"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -23,7 +22,7 @@ func (s *Service) Stocked(t TB, tenant, sku string, units int64) {
 // CheckBooks checks what must hold at any moment: units on hand plus units in orders that were not cancelled are what
 // was put on the shelf; no order was charged twice, but for charges that are noted as unmatched; and what the provider has
 // charged and refunded for an order at rest is what the books say, id by id.
-func CheckBooks(t testing.TB, s *Service) {
+func CheckBooks(t TB, s *Service) {
 	t.Helper()
 	checkStock(t, s)
 	checkMoney(t, s)
@@ -32,29 +31,39 @@ func CheckBooks(t testing.TB, s *Service) {
 		WHERE p.amount IS DISTINCT FROM o.total_amount`), "an order has no payment of its total")
 }
 
-func checkStock(t testing.TB, s *Service) {
+func checkStock(t TB, s *Service) {
 	t.Helper()
 	if s.Count(t, `pg_tables WHERE tablename = 'test_stocked'`) == 0 {
 		return
 	}
-	rows, err := s.DB.Query(bounded(t), `
-		SELECT k.sku, k.units, st.on_hand + coalesce(o.sold, 0)
-		FROM (SELECT tenant_id, sku, sum(units)::bigint AS units FROM test_stocked GROUP BY 1, 2) k
-		JOIN stock st USING (tenant_id, sku)
-		LEFT JOIN (
+	rows, _ := s.DB.Query(bounded(t), `SELECT tenant_id || ' ' || sku, sum(units)::bigint FROM test_stocked GROUP BY 1`)
+	put := map[string]int64{}
+	var sku string
+	var units int64
+	_, err := pgx.ForEachRow(rows, []any{&sku, &units}, func() error { put[sku] = units; return nil })
+	require.NoError(t, err)
+	accounted := s.Accounted(t)
+	for sku, units := range put {
+		require.Equal(t, units, accounted[sku], "units of %s on hand and sold", sku)
+	}
+}
+
+// Accounted is the units on hand and in orders that were not cancelled, by tenant and sku, such as "default TEA-001".
+func (s *Service) Accounted(t TB) map[string]int64 {
+	t.Helper()
+	rows, _ := s.DB.Query(bounded(t), `
+		SELECT tenant_id || ' ' || sku, st.on_hand + coalesce(o.sold, 0)
+		FROM stock st LEFT JOIN (
 			SELECT o.tenant_id, l.sku, sum(l.quantity)::bigint AS sold
 			FROM orders o JOIN order_lines l ON l.tenant_id = o.tenant_id AND l.order_id = o.id
 			WHERE o.status <> 'cancelled' GROUP BY 1, 2
 		) o USING (tenant_id, sku)`)
+	accounted := map[string]int64{}
+	var sku string
+	var units int64
+	_, err := pgx.ForEachRow(rows, []any{&sku, &units}, func() error { accounted[sku] = units; return nil })
 	require.NoError(t, err)
-	defer rows.Close()
-	for rows.Next() {
-		var sku string
-		var put, accounted int64
-		require.NoError(t, rows.Scan(&sku, &put, &accounted))
-		require.Equal(t, put, accounted, "units of %s on hand and sold", sku)
-	}
-	require.NoError(t, rows.Err())
+	return accounted
 }
 
 // provided is what the provider's ledger says of one order: its charges that succeeded, by intent, and its refunds that
@@ -90,7 +99,7 @@ func sum(amounts map[string]int64) (total int64) {
 }
 
 // without returns amounts less those of ids, each of which must have been there: the ledger has what the books explain.
-func without(t testing.TB, amounts map[string]int64, ids ...string) map[string]int64 {
+func without(t TB, amounts map[string]int64, ids ...string) map[string]int64 {
 	t.Helper()
 	left := maps.Clone(amounts)
 	for _, id := range ids {
@@ -109,7 +118,7 @@ type books struct {
 	refunds                    []string // the provider's ids of the refunds that succeeded
 }
 
-func checkMoney(t testing.TB, s *Service) {
+func checkMoney(t TB, s *Service) {
 	t.Helper()
 	ledger := ledgerByOrder(s.Sandbox.Ledger())
 	rows, _ := s.DB.Query(bounded(t), `
@@ -139,7 +148,7 @@ func checkMoney(t testing.TB, s *Service) {
 }
 
 // check compares the books of one order with what the provider holds of it.
-func (b books) check(t testing.TB, p provided) {
+func (b books) check(t TB, p provided) {
 	t.Helper()
 	require.LessOrEqual(t, sum(p.refunds), sum(p.charges), "order %s got back more than it paid", b.id)
 	charges, refunds := without(t, p.charges, b.unmatched...), without(t, p.refunds, b.returned...)
@@ -160,7 +169,7 @@ func (b books) check(t testing.TB, p provided) {
 
 // CheckRest checks what must hold once nothing is under way any more, beyond CheckBooks: every payment and refund is
 // decided or has a live job, and every charge of this service at the provider is in the books.
-func CheckRest(t testing.TB, s *Service) {
+func CheckRest(t TB, s *Service) {
 	t.Helper()
 	const alive = `EXISTS (SELECT FROM river_job j WHERE j.args->>'order_id' = p.order_id::text
 		AND j.state IN ('available', 'pending', 'retryable', 'running', 'scheduled'))`

@@ -2,17 +2,22 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"example.com/orders/internal/dev/scenario"
 )
 
-// story prints the tour.
+// story prints the tour. It implements scenario.Listener.
 type story struct {
 	mu     sync.Mutex
 	out    io.Writer
@@ -50,51 +55,67 @@ func (s *story) headline(n int, title, promise string) {
 	s.printf("\n%s\n   %s\n\n", s.paint(bold, fmt.Sprintf("%d. %s", n, title)), promise)
 }
 
-// line says something beside the requests: who is on the left.
-func (s *story) line(who, format string, args ...any) {
-	s.printf("   %-8s %s\n", who, fmt.Sprintf(format, args...))
-}
+// Say implements scenario.Listener.
+func (s *story) Say(who, text string) { s.printf("   %-8s %s\n", who, text) }
 
-// patience says every five seconds that a wait goes on, until stop.
-func (s *story) patience() (stop func()) {
-	done := make(chan struct{})
-	go func() {
-		tick := time.NewTicker(5 * time.Second)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				s.line("", "… not yet")
-			case <-done:
-				return
-			}
-		}
-	}()
-	return func() { close(done) }
-}
-
-func (s *story) check(ok bool, what string) {
-	mark := s.paint(green, "✓")
-	if !ok {
-		mark = s.paint(red, "✗ BROKEN:")
+// Check implements scenario.Listener.
+func (s *story) Check(c scenario.Check) {
+	mark, why := s.paint(green, "✓"), ""
+	if !c.OK {
+		mark, why = s.paint(red, "✗ BROKEN:"), ": "+c.Why
 	}
-	s.printf("   %s %s\n", mark, what)
+	s.printf("   %s %s%s\n", mark, c.Text, why)
 }
 
-// show prints what was sent and what came back.
-func (s *story) show(x passed) { s.printf("%s%s", s.request(x, ""), s.answer(x)) }
+// Exchange implements scenario.Listener. It prints what was sent and what came back.
+func (s *story) Exchange(x scenario.Exchange) { s.printf("%s%s", s.request(x, ""), s.answer(x)) }
 
-func (s *story) request(x passed, times string) string {
-	line := fmt.Sprintf("   %-8s → %s %s%s", x.actor, x.method, x.path, times)
-	return folded(line, named(x.sent, "Idempotency-Key", "If-Match", "If-None-Match")) + s.body(x.body)
+// Crowd implements scenario.Listener. It prints the requests as one, and the answers by kind.
+func (s *story) Crowd(all []scenario.Exchange) {
+	if len(all) == 0 {
+		return
+	}
+	one, keys := all[0], map[string]bool{}
+	actors := map[string]bool{}
+	for _, x := range all {
+		keys[x.Sent.Get("Idempotency-Key")], actors[x.Actor] = true, true
+	}
+	if len(actors) > 1 {
+		one.Actor = fmt.Sprintf("%d actors", len(actors))
+	}
+	if len(keys) > 1 {
+		one.Sent = http.Header{"Idempotency-Key": {"one for each"}}
+	}
+	s.printf("%s", s.request(one, fmt.Sprintf("   %d times at once", len(all))))
+	kinds := map[string]int{}
+	for _, x := range all {
+		kinds[kindOf(x)]++
+	}
+	for _, kind := range slices.Backward(slices.SortedFunc(maps.Keys(kinds), func(a, b string) int {
+		return cmp.Or(cmp.Compare(kinds[a], kinds[b]), strings.Compare(a, b))
+	})) {
+		s.Say("", fmt.Sprintf("← %d × %s", kinds[kind], kind))
+	}
 }
 
-func (s *story) answer(x passed) string {
-	if x.err != nil {
+func kindOf(x scenario.Exchange) string {
+	if x.Err != nil {
+		return "no answer"
+	}
+	return x.Outcome() + strings.Join(named(x.Received, "Idempotent-Replayed"), "")
+}
+
+func (s *story) request(x scenario.Exchange, times string) string {
+	line := fmt.Sprintf("   %-8s → %s %s%s", x.Actor, x.Method, x.Path, times)
+	return folded(line, named(x.Sent, "Idempotency-Key", "If-Match", "If-None-Match")) + s.body(x.Body)
+}
+
+func (s *story) answer(x scenario.Exchange) string {
+	if x.Err != nil {
 		return fmt.Sprintf("   %-8s ✂ %s\n", "", "the answer is lost")
 	}
-	line := fmt.Sprintf("   %-8s ← %s", "", x.outcome())
-	return folded(line, named(x.received, "Location", "ETag", "Idempotent-Replayed", "Retry-After")) + s.body(x.answer)
+	line := fmt.Sprintf("   %-8s ← %s", "", x.Outcome())
+	return folded(line, named(x.Received, "Location", "ETag", "Idempotent-Replayed", "Retry-After")) + s.body(x.Answer)
 }
 
 func (s *story) body(raw []byte) string {
@@ -164,17 +185,22 @@ func named(h interface{ Get(string) string }, names ...string) (found []string) 
 }
 
 // summary prints the table and returns what broke.
-func (s *story) summary(told []*step, took time.Duration) error {
+func (s *story) summary(told []scenario.Told, took time.Duration) error {
 	s.printf("\n%s\n\n", s.paint(bold, "What was promised, and what was seen"))
 	failed := 0
-	for _, t := range told {
-		failed += t.broken
+	for i, t := range told {
+		broken := 0
+		for _, c := range t.Checks {
+			if !c.OK {
+				broken++
+			}
+		}
 		mark := s.paint(green, "✓")
-		if t.broken > 0 {
+		if broken > 0 {
 			mark = s.paint(red, "✗")
 		}
-		s.printf("   %s %2d. %-40s %2d of %2d checks %7.1f s\n", mark, t.number, t.chapter.title, t.checks-t.broken, t.checks,
-			t.took.Seconds())
+		s.printf("   %s %2d. %-60s %2d of %2d checks %7.1f s\n", mark, i+1, t.Title, len(t.Checks)-broken, len(t.Checks), t.Took.Seconds())
+		failed += broken
 	}
 	s.printf("\n   %.0f s in all.\n", took.Seconds())
 	if failed > 0 {
@@ -183,26 +209,3 @@ func (s *story) summary(told []*step, took time.Duration) error {
 	s.printf("   Every promise held.\n")
 	return nil
 }
-
-func euros(cents int64) string { return fmt.Sprintf("%d.%02d EUR", cents/100, cents%100) }
-
-// tail keeps the last lines that the parts logged, for the case that something goes wrong.
-type tail struct {
-	mu    sync.Mutex
-	lines []string
-}
-
-const tailLines = 20
-
-// Write implements io.Writer.
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.lines = append(t.lines, strings.Split(strings.TrimRight(string(p), "\n"), "\n")...)
-	t.lines = t.lines[max(0, len(t.lines)-tailLines):]
-	return len(p), nil
-}
-
-func (t *tail) used() bool { t.mu.Lock(); defer t.mu.Unlock(); return len(t.lines) > 0 }
-
-func (t *tail) String() string { t.mu.Lock(); defer t.mu.Unlock(); return strings.Join(t.lines, "\n") }
