@@ -71,7 +71,7 @@ func (w *Worker) start(ctx context.Context, c config.Worker, t *telemetry.Teleme
 	limits := workerConfig(c)
 	limits.Stopping = w.stopping.Done()
 	var err error
-	w.client, err = jobs.NewWorker(w.pool, service, store, postgres.PgxTx, limits, t.Metrics, log, riverTelemetry(t))
+	w.client, err = jobs.NewWorker(w.pool, service, store, limits, t.Metrics, log, riverTelemetry(t))
 	if err != nil {
 		return err
 	}
