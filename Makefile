@@ -46,6 +46,10 @@ rename: ## Turn this clone into a new service: MODULE=github.com/acme/billing NA
 rename-check: ## Rename a scratch copy, and build, vet and test it there
 	scripts/rename-check.sh
 
+.PHONY: howto
+howto: ## Perform the pages of docs/how-to in a scratch copy: each diff, each command
+	scripts/howto.sh
+
 ##### Trust it
 
 # -count=1: go test does not see that a database, or a program that a test starts, has changed.

@@ -1,0 +1,49 @@
+package docs_test
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Ensure docs/how-to/README.md says of every folder what becomes of it in a clone: of the folder itself, of the one that it is
+// in, or of each folder in it.
+func TestEveryFolderIsKeptChangedOrDeleted(t *testing.T) {
+	t.Parallel()
+	listed := map[string]bool{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (?:keep|change|delete) \\|").FindAllStringSubmatch(read(t, "how-to/README.md"), -1) {
+		require.False(t, listed[row[1]], "%s is listed twice", row[1])
+		require.DirExists(t, filepath.Join(root, row[1]))
+		listed[row[1]] = true
+	}
+	var missing func(folder string) []string
+	missing = func(folder string) (names []string) {
+		if listed[folder] {
+			return nil
+		}
+		entries, err := os.ReadDir(filepath.Join(root, folder))
+		require.NoError(t, err)
+		for _, e := range entries {
+			if e.IsDir() {
+				names = append(names, missing(path.Join(folder, e.Name()))...)
+			}
+		}
+		if len(names) == 0 && !slices.ContainsFunc(entries, os.DirEntry.IsDir) {
+			return []string{folder}
+		}
+		return names
+	}
+	entries, err := os.ReadDir(root)
+	require.NoError(t, err)
+	for _, e := range entries {
+		if e.IsDir() && e.Name() != "bin" && !strings.HasPrefix(e.Name(), ".") {
+			require.Empty(t, missing(e.Name()), "folders that docs/how-to/README.md does not list")
+		}
+	}
+}
