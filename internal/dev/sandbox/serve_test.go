@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/orders/internal/dev/sandbox"
 )
@@ -78,12 +79,13 @@ func TestServeStopsDespiteAnUnusedConnection(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stopped := make(chan error, 1)
 	go func() { stopped <- server.Serve(ctx) }()
-	unused, err := net.Dial("tcp", strings.TrimPrefix(server.URL(), "http://"))
+	unused, err := net.DialTimeout("tcp", strings.TrimPrefix(server.URL(), "http://"), time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unused.Close()
-	if response, err := http.Get(server.URL() + "/.well-known/jwks.json"); err != nil { // by now both are accepted
+	client := http.Client{Timeout: time.Minute}
+	if response, err := client.Get(server.URL() + "/.well-known/jwks.json"); err != nil { // by now both are accepted
 		t.Fatal(err)
 	} else {
 		response.Body.Close()
