@@ -37,14 +37,14 @@ func (l *Lab) getSource(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	fmt.Fprintf(w, "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>%[1]s</title>\n"+
-		"<link rel=\"stylesheet\" href=\"/lab/source.css\">\n<h1>%[1]s</h1>\n<pre>", html.EscapeString(name))
+	fmt.Fprintf(w, "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>%[1]s</title>\n"+
+		"<link rel=\"stylesheet\" href=\"/lab/source.css\">\n<main>\n<h1>%[1]s</h1>\n<pre>", html.EscapeString(name))
 	n := 0
 	for line := range strings.Lines(text) {
 		n++
 		fmt.Fprintf(w, "<span id=\"L%[1]d\"><a href=\"#L%[1]d\">%4[1]d</a> %[2]s</span>", n, html.EscapeString(line))
 	}
-	fmt.Fprint(w, "</pre>\n</html>\n")
+	fmt.Fprint(w, "</pre>\n</main>\n</html>\n")
 }
 
 // href is where a place in the repository is shown, at its line where the file is here.
