@@ -5,10 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"example.com/orders/internal/dev/docspage"
 	"example.com/orders/internal/dev/lab"
 	"example.com/orders/internal/dev/stack"
 	"example.com/orders/internal/infra/config"
@@ -62,7 +66,7 @@ func runService(ctx context.Context, log *slog.Logger) (err error) {
 
 // startLab serves the lab and returns its address. Where this program was started in a checkout, as make run does, the lab
 // shows its source.
-func startLab(ctx context.Context, s *stack.Stack) (url string, err error) {
+func startLab(ctx context.Context, s *stack.Stack) (address string, err error) {
 	root, err := os.Getwd()
 	if err != nil {
 		return "", fmt.Errorf("folder of the source: %w", err)
@@ -71,7 +75,11 @@ func startLab(ctx context.Context, s *stack.Stack) (url string, err error) {
 		root = ""
 	}
 	addr, _ := s.Lookup("LAB_ADDR")
-	l, err := lab.Serve(ctx, addr, stack.ThrowawayOptions{Notes: os.Stderr}, root)
+	docs, err := reference(s)
+	if err != nil {
+		return "", err
+	}
+	l, err := lab.Serve(ctx, addr, stack.ThrowawayOptions{Notes: os.Stderr}, root, docs)
 	if err != nil {
 		return "", err
 	}
@@ -79,15 +87,33 @@ func startLab(ctx context.Context, s *stack.Stack) (url string, err error) {
 	return l.URL(), nil
 }
 
-func welcome(s *stack.Stack, lab string) error {
-	token, err := s.Provider.Token("alice", "default", localScopes, 24*time.Hour)
+// reference is the reference of the API, whose requests carry the token that make run prints.
+func reference(s *stack.Stack) (http.Handler, error) {
+	api, err := url.Parse(s.API.URL())
 	if err != nil {
-		return fmt.Errorf("token: %w", err)
+		return nil, fmt.Errorf("address of the API: %w", err)
+	}
+	return docspage.Handler(api, func(context.Context) (string, error) { return token(s) }), nil
+}
+
+// token lets its bearer act as alice for a day.
+func token(s *stack.Stack) (string, error) {
+	minted, err := s.Provider.Token("alice", "default", localScopes, 24*time.Hour)
+	if err != nil {
+		return "", fmt.Errorf("token: %w", err)
+	}
+	return minted, nil
+}
+
+func welcome(s *stack.Stack, lab string) error {
+	minted, err := token(s)
+	if err != nil {
+		return err
 	}
 	fmt.Printf(`
 The order service runs.
 
-  API       %[1]s      the contract is api/openapi.yaml
+  API       %[1]s      its contract, to read and to try: %[6]s
   lab:      %[5]s run a scenario, and see what every part did
   ops       %[4]s      /livez, /readyz, /metrics, /debug/pprof/, and the jobs at /riverui/jobs?state=completed
   sandbox   %[2]s      the payment provider's stand-in: GET /ledger, PUT /faults, POST /token
@@ -103,6 +129,6 @@ curl -isS %[1]s/v1/orders \
 
 Then look at what was charged:  curl -sS %[2]s/ledger
 Ctrl-C stops everything.
-`, s.API.URL(), s.Provider.URL(), token, s.Ops.URL(), lab)
+`, s.API.URL(), s.Provider.URL(), minted, s.Ops.URL(), lab, strings.TrimSuffix(lab, "lab/")+"docs/")
 	return nil
 }

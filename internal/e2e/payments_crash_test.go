@@ -114,12 +114,12 @@ func TestPaymentSurvivesAWorkerKilledBeforeItsFirstLook(t *testing.T) {
 	t.Parallel()
 	s := openShopWithoutEvents(t)
 	order := s.place("pm_card_visa")
-	table := s.Begin(t).Exec(`LOCK TABLE payments IN ACCESS EXCLUSIVE MODE`) // the look locks nothing, and waits for this alone
+	row := s.hold("payments", order)
 	first := s.process()
 	s.awaitBlocked(1)
 	first.Kill()
 	require.Empty(t, s.Sandbox.Attempts())
-	table.Rollback()
+	row.Rollback()
 	s.timePasses()
 
 	s.successor()

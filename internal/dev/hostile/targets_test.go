@@ -105,12 +105,11 @@ func parameterFaults(p *openapi3.Parameter, put func(query string, w want)) {
 	}
 	for _, c := range parameterValues(p.Schema.Value) {
 		w := want{verdict: c.verdict}
-		switch c.verdict {
-		case refused:
+		switch {
+		case c.verdict == refused:
 			w = bad(p.Name)
-		case good:
+		case c.verdict == good:
 			w = fine
-		case open:
 		}
 		put(p.Name+"="+url.QueryEscape(c.text), w)
 	}

@@ -31,8 +31,9 @@ type Lab struct {
 }
 
 // Serve serves a Lab at an address of this machine, LAB_ADDR. options says how to start its service, which is started for the
-// first run. root is the folder of the checkout, whose files it shows; empty: it shows none.
-func Serve(ctx context.Context, addr string, options stack.ThrowawayOptions, root string) (*Lab, error) {
+// first run. root is the folder of the checkout, whose files it shows; empty: it shows none. beside answers what is not the
+// lab's; nil: nothing does.
+func Serve(ctx context.Context, addr string, options stack.ThrowawayOptions, root string, beside http.Handler) (*Lab, error) {
 	if !loopback(addr) {
 		return nil, fmt.Errorf("LAB_ADDR=%q: the lab is for this machine only", addr)
 	}
@@ -46,7 +47,7 @@ func Serve(ctx context.Context, addr string, options stack.ThrowawayOptions, roo
 	if l.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", addr); err != nil {
 		return nil, fmt.Errorf("LAB_ADDR: %w", err)
 	}
-	l.server = &http.Server{Handler: l.handler(), ReadHeaderTimeout: 5 * time.Second}
+	l.server = &http.Server{Handler: l.handler(beside), ReadHeaderTimeout: 5 * time.Second}
 	go func() { _ = l.server.Serve(l.listener) }()
 	return l, nil
 }
@@ -63,8 +64,8 @@ func (l *Lab) Stop(ctx context.Context) error {
 	return err
 }
 
-// handler serves the lab below /lab/, to programs of this machine only.
-func (l *Lab) handler() http.Handler {
+// handler serves the lab below /lab/ and what is beside it, to programs of this machine only.
+func (l *Lab) handler(beside http.Handler) http.Handler {
 	files, err := fs.Sub(page, "page")
 	if err != nil {
 		panic(err) // the folder is embedded
@@ -76,13 +77,17 @@ func (l *Lab) handler() http.Handler {
 	mux.HandleFunc("POST /lab/runs", l.postRun)
 	mux.HandleFunc("GET /lab/runs/{id}", l.getRun)
 	mux.HandleFunc("GET /lab/source/{path...}", l.getSource)
-	// A page of another site can neither read nor write: its requests carry its origin, and a name of its own that was
-	// made to point here (DNS rebinding) is refused.
-	return local(http.NewCrossOriginProtection().Handler(mux))
+	if beside != nil {
+		mux.Handle("/", beside)
+	}
+	return local(mux)
 }
 
-// local refuses a request that names another host than this machine, and lets the page load nothing from elsewhere.
+// local refuses a request that names another host than this machine, and lets its pages load nothing from elsewhere. A page
+// of another site can neither read nor write: its requests carry its origin, and a name of its own that was made to point
+// here (DNS rebinding) is refused.
 func local(next http.Handler) http.Handler {
+	next = http.NewCrossOriginProtection().Handler(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", "default-src 'self'")

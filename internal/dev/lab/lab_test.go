@@ -32,7 +32,7 @@ func visit(t *testing.T) visitor {
 	database := pgtest.Database(t, pgtest.Migrator("empty", func(context.Context, *sql.DB) error { return nil }))
 	l, err := Serve(t.Context(), "127.0.0.1:0", stack.ThrowawayOptions{
 		DatabaseURL: database, Worker: []string{testkit.Binary(t, "dev"), "worker"},
-	}, "../../..")
+	}, "../../..", nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, l.Stop(context.WithoutCancel(t.Context()))) })
 	return visitor{t, strings.TrimSuffix(l.URL(), "/lab/")}

@@ -1,8 +1,6 @@
 package config
 
 import (
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,9 +32,12 @@ func FuzzEnvironment(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, which byte, value string) {
-		all := slices.Concat(variables, secrets)
+		all := append(variables[:len(variables):len(variables)], secrets...)
 		i := int(which) % len(all)
-		env := maps.Clone(enough)
+		env := map[string]string{}
+		for name, good := range enough {
+			env[name] = good
+		}
 		env[all[i]] = value
 		lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
 		api, apiErr := LoadAPI(lookup)
