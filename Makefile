@@ -68,16 +68,33 @@ lint: ## Check the layers and everything that .golangci.yml asks for
 .PHONY: fuzz
 fuzz: SECONDS ?= 10
 fuzz: ## Fuzz every fuzz test for SECONDS (10) each
-	@grep -rEo --include='*_test.go' '^func Fuzz\w+' . | sort | while IFS=: read -r file name; do \
+	@failed=0; while IFS=: read -r file name; do \
 		echo "$${name#func }"; \
-		go test "$$(dirname "$$file")" -run '^$$' -fuzz "^$${name#func }\$$" -fuzztime $(SECONDS)s; \
-	done
+		go test "$$(dirname "$$file")" -run '^$$' -fuzz "^$${name#func }\$$" -fuzztime $(SECONDS)s || failed=1; \
+	done < <(grep -rEo --include='*_test.go' '^func Fuzz\w+' . | sort); exit $$failed
 
 # SECONDS: how long faults are sent at random, after all single ones. SEED: of a run that is to be repeated.
 .PHONY: hostile
 hostile: SECONDS ?= 60
 hostile: ## Send the running service every faulty request that the contract lets one think of, and more at random for SECONDS (60)
 	go test ./internal/dev/hostile -count=1 -timeout 2h -v -args -seconds $(SECONDS) -seed $(or $(SEED),0)
+
+# Against `make run`, which is to run beside it. Data that fits the schema may still name what is not there: such a refusal is
+# no failure.
+.PHONY: schemathesis
+schemathesis: SECONDS ?= 60
+schemathesis: ## Run schemathesis (pip install schemathesis) for SECONDS (60) against the service of `make run`
+	@command -v schemathesis >/dev/null || { echo "install it first: pip install 'schemathesis>=4'" >&2; exit 1; }
+	@token=$$(curl -sf http://127.0.0.1:8089/token -H 'Content-Type: application/json' -d '{"sub":"schemathesis","tenant":"default", \
+		"scope":"orders:read orders:write orders:fulfil orders:refund orders:admin catalog:read catalog:write"}' | jq -r .access_token); \
+	schemathesis run http://127.0.0.1:8080/openapi.yaml --header "Authorization: Bearer $$token" --max-time $(SECONDS) \
+		--exclude-operation-id receive-provider-event --exclude-checks positive_data_acceptance
+
+# SECONDS: how long mutants are tried, once the planted faults were found. SEED: the order of the mutants.
+.PHONY: mutation
+mutation: SECONDS ?= 600
+mutation: ## Change the code in small ways, one at a time for SECONDS (600), and require that a test fails for each
+	go run ./internal/dev/mutation -planted -seconds $(SECONDS) -seed $(or $(SEED),1)
 
 # SCREENSHOTS: a folder for pictures of what the tests see.
 .PHONY: browser

@@ -50,7 +50,8 @@ func (b *bench) measure(ctx context.Context, r *report) error {
 	return nil
 }
 
-// warmUp fills caches and pools, and lets PostgreSQL settle on its plans.
+// warmUp fills caches and pools, and lets PostgreSQL settle on its plans: those that it made for tables without rows, of
+// foreign keys too, read tables from end to end, until autovacuum, a minute later, has seen how large they are.
 func (b *bench) warmUp(ctx context.Context) error {
 	b.say("warming up")
 	placed := newShelf(typical)
@@ -61,6 +62,9 @@ func (b *bench) warmUp(ctx context.Context) error {
 		if _, err := b.load(ctx, typical, b.short(), next); err != nil {
 			return fmt.Errorf("warm up: %w", err)
 		}
+	}
+	if _, err := b.db.Exec(ctx, `VACUUM ANALYZE`); err != nil {
+		return fmt.Errorf("warm up: %w", err)
 	}
 	return nil
 }

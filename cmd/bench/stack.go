@@ -116,7 +116,7 @@ func (b *bench) migrate(ctx context.Context) error {
 // startSandbox starts the provider's stand-in in this process, where the ledger can be waited for without polling.
 func (b *bench) startSandbox(ctx context.Context) (err error) {
 	b.provider, err = sandbox.Listen(ctx, sandbox.Settings{
-		Addr: "127.0.0.1:0", Config: sandbox.Config{Issuer: issuer, Audience: audience},
+		Addr: "127.0.0.1:0", Config: sandbox.Config{Issuer: issuer, Audience: audience, KeepAlive: true},
 	})
 	if err != nil {
 		return err

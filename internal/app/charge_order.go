@@ -11,7 +11,7 @@ import (
 
 // ChargeOrder is the job behind a placed order. It brings the payment to the state that the provider decides:
 //
-//	load → create the intent, unconfirmed → commit its id → confirm it → record the outcome with the job's completion
+//	look → create the intent, unconfirmed → commit its id → confirm it → record the outcome with the job's completion
 //
 // No transaction is open while the provider is asked. Every run that finds an intent retrieves it first and acts on its
 // state, so running again at any point, twice at once too, is safe: the intent refuses a second confirmation.
@@ -35,13 +35,6 @@ type charge struct {
 	done Completion
 }
 
-// look is what one transaction saw of an order and its payment.
-type look struct {
-	order   domain.OrderStatus
-	payment domain.PaymentState
-	now     time.Time // the database's
-}
-
 // intentRequest asks for the intent of a payment, with the key's generation that is due.
 func intentRequest(p domain.PaymentState) IntentRequest {
 	return IntentRequest{
@@ -55,32 +48,34 @@ var errUndecided = errors.New("provider has not decided the charge yet")
 
 // run calls the provider under asked, and the database under ctx.
 func (c charge) run(ctx, asked context.Context) error {
-	seen, settled, err := c.load(ctx)
-	if err != nil || settled {
+	seen, err := c.reader.Look(ctx, c.ref)
+	switch {
+	case err != nil:
 		return err
-	}
-	if seen.payment.IntentID == "" {
+	case seen.Payment.Status != domain.PaymentPending, neverAsked(seen):
+		return c.close(ctx)
+	case seen.Payment.IntentID == "":
 		return c.begin(ctx, asked, seen)
 	}
-	intent, err := c.provider.RetrieveIntent(asked, intentRequest(seen.payment))
+	intent, err := c.provider.RetrieveIntent(asked, intentRequest(seen.Payment))
 	if err != nil {
 		return c.failed(ctx, seen, err)
 	}
 	return c.act(ctx, asked, seen, intent)
 }
 
-// load looks at the payment. It completes the job where nothing is left to decide: the payment is settled, or the order
-// was cancelled before an intent was known, so no money can move.
-func (c charge) load(ctx context.Context) (seen look, settled bool, err error) {
-	err = c.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+// close completes the job where nothing is left to decide: the payment is settled, or the order was cancelled before an
+// intent was known, so no money can move.
+func (c charge) close(ctx context.Context) error {
+	return c.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		order, payment, err := tx.Orders().WithPayment(ctx, c.ref.Tenant, c.ref.OrderID)
 		if err != nil {
 			return err
 		}
-		seen = look{order.State().Status, payment.State(), tx.Now()}
-		settled = payment.Settled()
-		if !settled && neverAsked(seen) {
-			settled = true
+		if !payment.Settled() {
+			if !neverAsked(Look{Order: order.State().Status, Payment: payment.State()}) {
+				return errSuperseded
+			}
 			if err := payment.Cancel(tx.Now()); err != nil {
 				return err
 			}
@@ -88,22 +83,18 @@ func (c charge) load(ctx context.Context) (seen look, settled bool, err error) {
 				return err
 			}
 		}
-		if settled {
-			return c.done(ctx, tx)
-		}
-		return nil
+		return c.done(ctx, tx)
 	})
-	return seen, settled, err
 }
 
 // neverAsked tells whether the order was cancelled before any call that can charge was possible.
-func neverAsked(l look) bool {
-	return l.order == domain.OrderCancelled && l.payment.IntentID == "" && l.payment.LegacyAttemptAt.IsZero()
+func neverAsked(l Look) bool {
+	return l.Order == domain.OrderCancelled && l.Payment.IntentID == "" && l.Payment.LegacyAttemptAt.IsZero()
 }
 
 // begin finds or creates the intent, commits its id and only then goes on to confirm it. A crash before the commit leaves
 // an unconfirmed intent, which moves no money.
-func (c charge) begin(ctx, asked context.Context, seen look) error {
+func (c charge) begin(ctx, asked context.Context, seen Look) error {
 	intent, err := c.findOrCreate(asked, seen)
 	if err != nil {
 		return c.failed(ctx, seen, err)
@@ -117,10 +108,10 @@ func (c charge) begin(ctx, asked context.Context, seen look) error {
 // findOrCreate creates the intent. Two payments are looked up first, since a key that the provider has pruned cannot
 // protect them: one that is older than the provider's search lags (after a restore its intent may exist although it is
 // not noted here), and one that the release before this one has asked for.
-func (c charge) findOrCreate(ctx context.Context, seen look) (Intent, error) {
-	p, age := seen.payment, seen.now.Sub(seen.payment.CreatedAt)
+func (c charge) findOrCreate(ctx context.Context, seen Look) (Intent, error) {
+	p, age := seen.Payment, seen.Now.Sub(seen.Payment.CreatedAt)
 	if age > searchLag || !p.LegacyAttemptAt.IsZero() {
-		found, err := c.provider.SearchIntents(ctx, intentRequest(seen.payment))
+		found, err := c.provider.SearchIntents(ctx, intentRequest(seen.Payment))
 		if err != nil {
 			return Intent{}, err
 		}
@@ -128,10 +119,10 @@ func (c charge) findOrCreate(ctx context.Context, seen look) (Intent, error) {
 			return furthest(found), nil
 		}
 	}
-	if !p.LegacyAttemptAt.IsZero() && seen.now.Sub(p.LegacyAttemptAt) < searchLag {
+	if !p.LegacyAttemptAt.IsZero() && seen.Now.Sub(p.LegacyAttemptAt) < searchLag {
 		return Intent{}, fmt.Errorf("an older release has asked: %w", errUndecided)
 	}
-	return c.provider.CreateIntent(ctx, intentRequest(seen.payment))
+	return c.provider.CreateIntent(ctx, intentRequest(seen.Payment))
 }
 
 // searchLag is the age from which the provider's search is believed to know an intent. Stripe states a minute, and up to
@@ -152,7 +143,7 @@ func furthest(found []Intent) Intent {
 
 // note commits the intent's id. Where another run has noted one meanwhile, that one counts and this run ends; so it does
 // where a worker of the release before this one has begun to ask meanwhile.
-func (c charge) note(ctx context.Context, before look, intentID string) (seen look, err error) {
+func (c charge) note(ctx context.Context, before Look, intentID string) (seen Look, err error) {
 	err = c.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		order, payment, err := tx.Orders().WithPayment(ctx, c.ref.Tenant, c.ref.OrderID)
 		if err != nil {
@@ -161,7 +152,7 @@ func (c charge) note(ctx context.Context, before look, intentID string) (seen lo
 		p := payment.State()
 		switch {
 		case payment.Settled() || p.IntentID != "" && p.IntentID != intentID,
-			!p.LegacyAttemptAt.Equal(before.payment.LegacyAttemptAt):
+			!p.LegacyAttemptAt.Equal(before.Payment.LegacyAttemptAt):
 			return errSuperseded
 		case p.IntentID == "":
 			if err := payment.NoteIntent(intentID, tx.Now()); err != nil {
@@ -171,7 +162,7 @@ func (c charge) note(ctx context.Context, before look, intentID string) (seen lo
 				return err
 			}
 		}
-		seen = look{order.State().Status, payment.State(), tx.Now()}
+		seen = Look{Order: order.State().Status, Payment: payment.State(), Now: tx.Now()}
 		return nil
 	})
 	return seen, err
@@ -181,7 +172,7 @@ func (c charge) note(ctx context.Context, before look, intentID string) (seen lo
 var errSuperseded = errors.New("payment was changed by another run")
 
 // act does what the state of the intent asks for.
-func (c charge) act(ctx, asked context.Context, seen look, intent Intent) error {
+func (c charge) act(ctx, asked context.Context, seen Look, intent Intent) error {
 	if open(intent.Status) {
 		advanced, err := c.advance(ctx, asked, seen, intent)
 		if err != nil {
@@ -208,12 +199,12 @@ func decided(status IntentStatus) bool {
 // advance confirms the intent, or cancels it where the order is cancelled, a person would have to authenticate, or the
 // provider has refused for too long. A refusal says only that this call did nothing: the intent's state, read again,
 // says what is true.
-func (c charge) advance(ctx, asked context.Context, seen look, intent Intent) (Intent, error) {
+func (c charge) advance(ctx, asked context.Context, seen Look, intent Intent) (Intent, error) {
 	call := c.provider.ConfirmIntent
-	if seen.order == domain.OrderCancelled || intent.Status == IntentRequiresAction || c.expired(seen) {
+	if seen.Order == domain.OrderCancelled || intent.Status == IntentRequiresAction || c.expired(seen) {
 		call = c.provider.CancelIntent
 	}
-	request := intentRequest(seen.payment)
+	request := intentRequest(seen.Payment)
 	answer, err := call(asked, request)
 	if refused, ok := errors.AsType[*RefusedError](err); ok {
 		answer, err = c.provider.RetrieveIntent(asked, request)
@@ -225,15 +216,15 @@ func (c charge) advance(ctx, asked context.Context, seen look, intent Intent) (I
 }
 
 // expired tells whether the provider has refused this charge for so long that it is given up.
-func (c charge) expired(seen look) bool {
-	r := seen.payment.Refusal
-	return r.Code != "" && seen.now.Sub(r.Since) > c.settings.RefusalLimit
+func (c charge) expired(seen Look) bool {
+	r := seen.Payment.Refusal
+	return r.Code != "" && seen.Now.Sub(r.Since) > c.settings.RefusalLimit
 }
 
 // failed notes what the next run has to know of a failed call, and returns the error for the job.
-func (c charge) failed(ctx context.Context, seen look, cause error) error {
+func (c charge) failed(ctx context.Context, seen Look, cause error) error {
 	if errors.Is(cause, ErrMismatch) {
-		c.monitor.Finding(ctx, FindingMismatch, c.ref, seen.payment.IntentID)
+		c.monitor.Finding(ctx, FindingMismatch, c.ref, seen.Payment.IntentID)
 	}
 	refused, isRefusal := errors.AsType[*RefusedError](cause)
 	if !isRefusal && !errors.Is(cause, ErrKeyUnusable) {
@@ -242,20 +233,20 @@ func (c charge) failed(ctx context.Context, seen look, cause error) error {
 	gaveUp := false
 	err := c.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		order, payment, err := tx.Orders().WithPayment(ctx, c.ref.Tenant, c.ref.OrderID)
-		if err != nil || payment.Settled() || payment.State().IntentID != seen.payment.IntentID {
+		if err != nil || payment.Settled() || payment.State().IntentID != seen.Payment.IntentID {
 			return err
 		}
-		if gaveUp = isRefusal && seen.payment.IntentID == "" && c.expired(seen); gaveUp {
+		if gaveUp = isRefusal && seen.Payment.IntentID == "" && c.expired(seen); gaveUp {
 			return c.giveUp(ctx, tx, order, payment)
 		}
 		if isRefusal {
 			payment.Refuse(refused.Code, tx.Now())
 		}
 		// The provider saves refusals under the key as well, so that the same key would not notice when the cause is gone.
-		payment.NextKey(seen.payment.KeyGeneration, tx.Now())
+		payment.NextKey(seen.Payment.KeyGeneration, tx.Now())
 		return tx.Payments().Save(ctx, payment)
 	})
-	if isRefusal && refused.Code != seen.payment.Refusal.Code { // once for each reason, not for each attempt
+	if isRefusal && refused.Code != seen.Payment.Refusal.Code { // once for each reason, not for each attempt
 		c.monitor.Finding(ctx, FindingChargeRefused, c.ref, refused.Code)
 	}
 	if err == nil && gaveUp {

@@ -35,7 +35,7 @@ type Tx interface { //nolint:interfacebloat // one method for each repository
 	Watermarks() Watermarks
 
 	// FindKey returns the completed record of the client key that InKeyedTx was called with, or nil where there is none:
-	// then no other request works under the key until this transaction ends.
+	// then no other request works under the key from the next statement of this transaction on until it ends.
 	FindKey() (*KeyRecord, error)
 	// CompleteKey stores the reply under that key, for the retention. Of two requests that get here, one commits.
 	CompleteKey(digest Fingerprint, reply Reply, retention time.Duration)

@@ -126,12 +126,21 @@ type Watermarks interface {
 type Reader interface {
 	Order(ctx context.Context, tenant string, id domain.OrderID) (domain.OrderState, error)
 	Payment(ctx context.Context, tenant string, id domain.OrderID) (p domain.PaymentState, customer string, err error)
+	// Look reads what a charge has to know of an order, without a lock: it may be old at once.
+	Look(ctx context.Context, ref OrderRef) (Look, error)
 	// Orders lists newest first.
 	Orders(ctx context.Context, q OrderQuery) ([]domain.OrderState, error)
 	Product(ctx context.Context, tenant, sku string) (domain.ProductState, error)
 	// Products lists by sku.
 	Products(ctx context.Context, q ProductQuery) ([]domain.ProductState, error)
 	Stock(ctx context.Context, tenant, sku string) (domain.StockState, error)
+}
+
+// Look is an order and its payment as they were at Now, the database's time.
+type Look struct {
+	Order   domain.OrderStatus
+	Payment domain.PaymentState // without its refunds
+	Now     time.Time
 }
 
 // OrderQuery selects a page of orders.

@@ -61,8 +61,7 @@ func (w *Worker) start(ctx context.Context, c config.Worker, t *telemetry.Teleme
 	}
 	provider := stripegateway.Guard(telemetry.ObserveProvider(stripegateway.New(stripegateway.Config{
 		APIKey: c.StripeKey, BaseURL: c.StripeURL, Timeout: c.ProviderTimeout,
-		Transport: otelhttp.NewTransport(http.DefaultTransport, otelhttp.WithTracerProvider(t.Traces),
-			otelhttp.WithMeterProvider(noop.NewMeterProvider()), otelhttp.WithPropagators(t.Propagator())),
+		Transport: providerTransport(c.Concurrency, t),
 	}), t.Metrics))
 	store := postgres.NewStore(w.pool, outbox.In, storeSettings(c.Database, 0), t.Metrics, t.Traces)
 	service := app.New(store, postgres.NewReader(store), provider, app.Settings{
@@ -71,7 +70,7 @@ func (w *Worker) start(ctx context.Context, c config.Worker, t *telemetry.Teleme
 	limits := workerConfig(c)
 	limits.Stopping = w.stopping.Done()
 	var err error
-	w.client, err = jobs.NewWorker(w.pool, service, store, postgres.PgxTx, limits, t.Metrics, log, riverTelemetry(t))
+	w.client, err = jobs.NewWorker(w.pool, service, store, limits, t.Metrics, log, riverTelemetry(t))
 	if err != nil {
 		return err
 	}
@@ -80,6 +79,18 @@ func (w *Worker) start(ctx context.Context, c config.Worker, t *telemetry.Teleme
 		return err
 	}
 	return w.startRiver(ctx, c.Database.ConnectTimeout)
+}
+
+// providerTransport keeps a connection to the provider for each job at work: Go's default keeps two, and would dial for most
+// calls. A call has a span where spans go somewhere.
+func providerTransport(concurrency int, t *telemetry.Telemetry) http.RoundTripper {
+	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is documented
+	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = concurrency, concurrency
+	if t.Statements() == nil {
+		return transport
+	}
+	return otelhttp.NewTransport(transport, otelhttp.WithTracerProvider(t.Traces),
+		otelhttp.WithMeterProvider(noop.NewMeterProvider()), otelhttp.WithPropagators(t.Propagator()))
 }
 
 // startRiver starts to fetch jobs. A database that is full or takes no writes at this moment is waited for, for at most

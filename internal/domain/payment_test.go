@@ -2,6 +2,7 @@ package domain_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -227,6 +228,21 @@ func TestRefundsAreSettled(t *testing.T) {
 	require.Error(t, p.SettleRefund(failed.ID, domain.RefundSucceeded, "re_1", later(2)), "more than is left")
 }
 
+// Ensure what the provider holds of the refunds is those that have its id, without the failed ones.
+func TestRefundedAtTheProvider(t *testing.T) {
+	t.Parallel()
+	known := func(amount int64, status domain.RefundStatus) domain.Refund {
+		r := refund(amount, status)
+		r.ProviderID = "re_1"
+		return r
+	}
+	unknown := refund(10, domain.RefundPending)
+	unknown.ProviderID = ""
+	p := paymentOf(domain.PaymentSucceeded, 100, unknown, known(20, domain.RefundPending), known(30, domain.RefundSucceeded), known(40, domain.RefundFailed))
+	require.Equal(t, eur(50), p.State().RefundedThere())
+	require.Equal(t, eur(60), p.State().Refunded())
+}
+
 // Ensure a payment is settled exactly when its outcome is known.
 func TestSettledPayments(t *testing.T) {
 	t.Parallel()
@@ -243,6 +259,7 @@ func TestPaymentMethodsAreTokens(t *testing.T) {
 	t.Parallel()
 	for method, valid := range map[string]bool{
 		"pm_card_visa": true, "!~": true, "": false, "a b": false, "a\n": false, "é": false, "a\x7f": false,
+		strings.Repeat("p", 255): true, strings.Repeat("p", 256): false,
 	} {
 		require.Equal(t, valid, domain.ValidPaymentMethod(method), "%q", method)
 	}

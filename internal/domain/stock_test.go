@@ -51,6 +51,8 @@ func TestStockReservesAndReturns(t *testing.T) {
 	require.NoError(t, k.Reserve(5, later(1)))
 	require.Zero(t, k.State().OnHand)
 	require.Equal(t, domain.CodeInsufficientStock, codeOf(k.Reserve(1, later(2))))
+	require.NoError(t, k.Reserve(0, later(2)))
+	require.NoError(t, k.Return(0, later(2)))
 	require.NoError(t, k.Return(5, later(3)))
 	require.EqualValues(t, 5, k.State().OnHand)
 }

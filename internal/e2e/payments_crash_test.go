@@ -114,12 +114,12 @@ func TestPaymentSurvivesAWorkerKilledBeforeItsFirstLook(t *testing.T) {
 	t.Parallel()
 	s := openShopWithoutEvents(t)
 	order := s.place("pm_card_visa")
-	row := s.hold("payments", order)
+	table := s.Begin(t).Exec(`LOCK TABLE payments IN ACCESS EXCLUSIVE MODE`) // the look locks nothing, and waits for this alone
 	first := s.process()
 	s.awaitBlocked(1)
 	first.Kill()
 	require.Empty(t, s.Sandbox.Attempts())
-	row.Rollback()
+	table.Rollback()
 	s.timePasses()
 
 	s.successor()

@@ -63,7 +63,7 @@ func TestPaymentIsNeverAskedForWithoutACommit(t *testing.T) {
 	body := testkit.OrderBody("pm_card_visa", shopSKU, "2")
 	start, answer := later(func() testkit.Answer { return place(s.alice, "k", body) })
 	start()
-	s.awaitBlocked(1)
+	s.AwaitBlocked(t, 1)
 	require.True(t, queryValue[bool](s, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 		WHERE datname = current_database() AND application_name = 'orders-api' AND wait_event_type = 'Lock'`))
 	requireStatus(t, http.StatusServiceUnavailable, answer())

@@ -137,7 +137,7 @@ func TestTelemetryOneTraceForAnOrder(t *testing.T) {
 	require.Len(t, calls, 2, "calls of the provider in the trace: the intent is created and confirmed")
 	require.ElementsMatch(t, calls, recorded.all())
 	require.Greater(t, queries, 10, "statements in the trace")
-	require.Equal(t, 4, countNamed(spans, "transaction"), "of the request, the look, the intent's id and the outcome")
+	require.Equal(t, 3, countNamed(spans, "transaction"), "of the request, the intent's id and the outcome")
 }
 
 func countNamed(spans []sdk.ReadOnlySpan, name string) (n int) {

@@ -42,7 +42,7 @@ func FuzzKey(f *testing.F) {
 // FuzzCursor: a cursor that is accepted is the one that the item has, and is of one list.
 func FuzzCursor(f *testing.F) {
 	f.Add(orderCursor(domain.OrderID{1, 2, 3}))
-	for _, seed := range []string{productCursor("TEA-001"), "", "bw", "cA", "o", "cE1VRy0wMDE", "cE1VRy0wMDE=", "cE1VRy0wMDF", "\xff", "bwAAAAAAAAAAAAAAAAAAAAA"} {
+	for _, seed := range []string{productCursor("TEA-001"), "", "bw", "cA", "o", "cE1VRy0wMDE", "cE1VRy0wMDE=", "cE1VRy0wMDF", "\xff", "bwAAAAAAAAAAAAAAAAAAAAA", "b00\n00000000000000000000", "cE1VRy0wM\r\nDE"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, cursor string) {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/uuid"
@@ -69,7 +70,7 @@ func cursor(list byte, item []byte) string {
 // item is what a cursor of that list names.
 func item(list byte, cursor string) ([]byte, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	if err != nil || len(raw) == 0 || raw[0] != list {
+	if err != nil || len(raw) == 0 || raw[0] != list || strings.ContainsAny(cursor, "\r\n") { // which base64 skips
 		return nil, app.ErrInvalidCursor
 	}
 	return raw[1:], nil

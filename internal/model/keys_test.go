@@ -39,8 +39,9 @@ const (
 	idle    stage = iota // at the client, which sends it again until it is answered
 	atGate               // waits in the memory of its process
 	probing              // another process has the key: looks again, or its wait is over
-	begun                // BEGIN, and the turn was tried
-	handled              // the record was not there; the change is ready
+	looked               // there was no record
+	begun                // BEGIN, and the turn among all processes
+	handled              // there was still no record; the change is ready
 	stored               // planted: half of it is committed
 	ended                // answered
 )
@@ -50,7 +51,7 @@ type request struct {
 	stage   stage
 	process int
 	holds   bool // the turn of its process
-	free    bool // the turn among all processes was free, and is its own now
+	turn    bool // the turn among all processes
 	at      int  // the clock when its transaction began
 	answer  int  // the number of the change that it was told of; -1: the key was used for another request
 }
@@ -84,11 +85,11 @@ var prints = [3]int{1, 1, 2}
 
 // keys is the model of the protocol of client keys: two processes, each with its gate, and three requests with one
 // key. The steps are those of InKeyedTx, and the pipeline of the service decides what becomes of a request. With two
-// faults the search sees 267,000 states, 30 steps deep; docs/model.md lists the searches and what each planted
+// faults the search sees 163,000 states, 30 steps deep; docs/model.md lists the searches and what each planted
 // mistake breaks.
 func keys(t *testing.T, b keyBounds) spec[keyWorld, keyWorld] {
 	t.Helper()
-	m := &keyModel{keyBounds: b, verdicts: map[look]verdict{}}
+	m := &keyModel{keyBounds: b, verdicts: map[[2]int]bool{}}
 	for i, quantity := range []int64{1, 2} {
 		t1 := &tx{db: database{onHand: units}}
 		_, err := place(t1, quantity)
@@ -105,7 +106,7 @@ func keys(t *testing.T, b keyBounds) spec[keyWorld, keyWorld] {
 type keyModel struct {
 	keyBounds
 	prints   [3]app.Fingerprint
-	verdicts map[look]verdict // of the pipeline, which has no memory
+	verdicts map[[2]int]bool // of the pipeline, which has no memory
 	from     keyWorld
 	list     []step[keyWorld]
 }
@@ -153,14 +154,16 @@ func (m *keyModel) request(i int) {
 	case atGate:
 		taken := slices.ContainsFunc(m.from.requests[:], func(o request) bool { return o.holds && o.process == r.process })
 		if !taken || m.from.done[r.process] {
-			m.add(false, say("leaves the gate"), func(w *keyWorld) { w.requests[i].holds = !taken; m.begin(w, i) })
+			m.add(false, say("leaves the gate and looks"), func(w *keyWorld) { w.requests[i].holds = !taken; m.look(w, i) })
 		}
 		m.add(true, say("has waited too long"), func(w *keyWorld) { w.leave(i, 0) })
 	case probing:
-		m.add(false, say("looks again"), func(w *keyWorld) { m.begin(w, i) })
+		m.add(false, say("looks again"), func(w *keyWorld) { m.look(w, i) })
 		m.add(true, say("has waited too long"), func(w *keyWorld) { w.leave(i, 0) })
+	case looked:
+		m.add(false, say("begins"), func(w *keyWorld) { m.begin(w, i) })
 	case begun:
-		m.add(false, say("reads the record and is handled"), func(w *keyWorld) { m.handle(w, i) })
+		m.add(false, say("looks once more and is handled"), func(w *keyWorld) { m.handle(w, i) })
 	case handled:
 		if m.from.claim < 0 {
 			m.commit(i, say)
@@ -173,69 +176,65 @@ func (m *keyModel) request(i int) {
 	}
 }
 
-// begin starts a transaction: its clock, and pg_try_advisory_xact_lock.
-func (m *keyModel) begin(w *keyWorld, i int) {
-	taken := w.kept || slices.ContainsFunc(w.requests[:], func(o request) bool { return o.free })
+// look is the first flight: it reads the record, and the pipeline of the service replays it, refuses, or goes on.
+func (m *keyModel) look(w *keyWorld, i int) {
 	r := &w.requests[i]
-	r.stage, r.at, r.free = begun, w.clock, !taken || m.planted == noTurn
+	r.stage = looked
+	if !w.live(w.clock) {
+		return
+	}
+	found := w.record.print
+	if m.planted == anyPrint {
+		found = prints[i]
+	}
+	if m.replays(prints[i], found) {
+		w.leave(i, w.record.change)
+	} else {
+		w.leave(i, -1)
+	}
 }
 
-var errBusy = errors.New("another transaction works under the key")
+// live tells whether there is a record that has not expired by then.
+func (w *keyWorld) live(at int) bool { return w.record.change > 0 && w.record.expires > at }
 
-// look is what a request finds: the print of the record, 0 for none, and whether the turn was free.
-type look struct {
-	own, record int
-	free        bool
+// begin starts a transaction: its clock, and pg_try_advisory_xact_lock, which ends it where another request has the turn.
+func (m *keyModel) begin(w *keyWorld, i int) {
+	taken := w.kept || slices.ContainsFunc(w.requests[:], func(o request) bool { return o.turn })
+	if taken && m.planted != noTurn {
+		w.rollBack(i)
+		return
+	}
+	r := &w.requests[i]
+	r.stage, r.at, r.turn = begun, w.clock, true
 }
 
-// decide runs the pipeline of the service, which compares the fingerprints: it replays, refuses, or handles.
-func (m *keyModel) decide(l look) verdict {
-	if v, known := m.verdicts[l]; known {
+// replays runs the pipeline of the service for a request that finds a record, whose fingerprints it compares.
+func (m *keyModel) replays(own, record int) bool {
+	prints := [2]int{own, record}
+	if v, known := m.verdicts[prints]; known {
 		return v
 	}
 	t := &tx{db: database{onHand: units}, find: func() (*app.KeyRecord, error) {
-		switch {
-		case l.record > 0:
-			return &app.KeyRecord{Fingerprint: m.prints[l.record]}, nil
-		case !l.free:
-			return nil, errBusy
-		}
-		return nil, nil //nolint:nilnil // what the port asks for
+		return &app.KeyRecord{Fingerprint: m.prints[record]}, nil
 	}}
-	outcome, err := place(t, int64(l.own))
-	v := verdict{busy: errors.Is(err, errBusy), reused: errors.Is(err, app.ErrKeyReused), replayed: outcome.Replayed}
-	m.verdicts[l] = v
-	return v
+	outcome, err := place(t, int64(own))
+	m.verdicts[prints] = err == nil && outcome.Replayed
+	return m.verdicts[prints]
 }
 
-// verdict is what the pipeline made of a look; none of them: the change is ready to be committed.
-type verdict struct{ busy, reused, replayed bool }
-
-// handle is the rest of the first flight, which reads the record, and the handler.
+// handle is the rest of the flight of BEGIN, which ends where a record has come in between, and the handler.
 func (m *keyModel) handle(w *keyWorld, i int) {
 	r := &w.requests[i]
-	l := look{own: prints[i], free: r.free}
-	if w.record.change > 0 && w.record.expires > r.at {
-		l.record = w.record.print
-		if m.planted == anyPrint {
-			l.record = l.own
-		}
-	}
-	switch v := m.decide(l); {
-	case v.busy:
+	if w.live(r.at) {
 		w.rollBack(i)
-	case v.reused:
-		w.leave(i, -1)
-	case v.replayed:
-		w.leave(i, w.record.change)
-	default:
-		r.stage = handled
-		if m.planted == earlyAnswer {
-			r.answer = w.count + 1
-		}
-		if m.planted == claimApart {
-			w.record = keyRecord{prints[i], w.count + 1, r.at + 1}
-		}
+		return
+	}
+	r.stage = handled
+	if m.planted == earlyAnswer {
+		r.answer = w.count + 1
+	}
+	if m.planted == claimApart {
+		w.record = keyRecord{prints[i], w.count + 1, r.at + 1}
 	}
 }
 
@@ -273,7 +272,7 @@ func (w *keyWorld) apply(i int) {
 }
 
 // rollBack ends the transaction of a request that keeps its place.
-func (w *keyWorld) rollBack(i int) { w.requests[i].stage, w.requests[i].free = probing, false }
+func (w *keyWorld) rollBack(i int) { w.requests[i].stage, w.requests[i].turn = probing, false }
 
 // leave ends a request: answered, or, with 0, to be sent again.
 func (w *keyWorld) leave(i, answer int) {
@@ -300,7 +299,7 @@ func (m *keyModel) crash(w *keyWorld, p int) {
 		if r.stage == idle || r.stage == ended || r.process != p {
 			continue
 		}
-		w.kept = w.kept || r.free && m.planted == turnKept
+		w.kept = w.kept || r.turn && m.planted == turnKept
 		if w.claim == i {
 			w.claim = -1
 		}
@@ -399,12 +398,12 @@ func TestKeysModelFindsPlantedFaults(t *testing.T) {
 		invariant string
 		steps     int
 	}{
-		{"no unique index", keyBounds{planted: noIndex, old: true}, "two changes", 7},
-		{"the record after the change", keyBounds{planted: recordApart, faults: 1}, "two changes", 9},
+		{"no unique index", keyBounds{planted: noIndex, old: true}, "two changes", 8},
+		{"the record after the change", keyBounds{planted: recordApart, faults: 1}, "two changes", 11},
 		{"the record before the change", keyBounds{planted: claimApart, faults: 1}, "without its change", 6},
 		{"no fingerprint", keyBounds{planted: anyPrint}, "another request", 7},
-		{"a turn that a crash keeps", keyBounds{planted: turnKept, faults: 1}, "never ends", 3},
-		{"an answer before the commit", keyBounds{planted: earlyAnswer, faults: 1}, "without its change", 4},
+		{"a turn that a crash keeps", keyBounds{planted: turnKept, faults: 1}, "never ends", 4},
+		{"an answer before the commit", keyBounds{planted: earlyAnswer, faults: 1}, "without its change", 5},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

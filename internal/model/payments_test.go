@@ -72,7 +72,7 @@ func (w *world) key() [sha256.Size]byte {
 }
 
 // payment is the model of one order and its payment: the customer, staff, up to two workers at the service's own
-// jobs, the provider with its events, and reconcile-payments. The searches see 2,000 to 42,000 states each, up to 45
+// jobs, the provider with its events, and reconcile-payments. The searches see 2,000 to 44,000 states each, up to 45
 // steps deep; docs/model.md lists them and what each planted fault breaks.
 func payment(t *testing.T, b bounds) spec[*world, [sha256.Size]byte] {
 	t.Helper()

@@ -31,6 +31,7 @@ type learned struct {
 // happens in the world, and at the next one it stops.
 type exec struct {
 	app.PaymentProvider // List
+	app.Reader          // Look
 
 	w        *world
 	slot     int
@@ -87,6 +88,17 @@ func (x *exec) InTx(ctx context.Context, fn func(context.Context, app.Tx) error)
 	}
 	x.learn(learned{seen: &seen, stale: t.stale, text: "tx " + seen.essence()})
 	return err
+}
+
+// Look implements app.Reader.
+func (x *exec) Look(context.Context, app.OrderRef) (app.Look, error) {
+	seen := x.w.db.clone()
+	if l := x.next("look"); l != nil {
+		seen = *l.seen
+	} else {
+		x.learn(learned{seen: &seen, text: "look " + seen.essence()})
+	}
+	return app.Look{Order: seen.order.Status, Payment: seen.payment, Now: now}, nil
 }
 
 // InKeyedTx implements app.Store.
@@ -212,7 +224,7 @@ func (x *exec) service() *app.Service {
 	if x.planted == noLag {
 		s.ProviderLag = 0
 	}
-	return app.New(x, nil, x, s, silent{})
+	return app.New(x, x, x, s, silent{})
 }
 
 // advance makes the next step of the run. It tells whether the run has ended.

@@ -45,7 +45,7 @@ func candidates(s *openapi3.Schema, value any, few bool) []candidate {
 	case s.Type.Is(openapi3.TypeInteger):
 		all = append(all, integers(s)...)
 	case s.Type.Is(openapi3.TypeArray):
-		all = append(all, arrays(s, value.([]any))...) //nolint:forcetypeassert // the example of an array
+		all = append(all, arrays(s, value.([]any))...)
 	case s.Type.Is(openapi3.TypeBoolean):
 		all = append(all, candidate{text: "false", verdict: good}, candidate{text: "0", verdict: refused}, candidate{text: `"true"`, verdict: refused})
 	}

@@ -2,6 +2,7 @@ package hostile
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -103,14 +104,14 @@ func memberFaults(op *operation) (faults []fault) {
 
 // objectFaults adds, doubles and misspells members.
 func objectFaults(s site, o object, with func(name string, body any, w want)) {
-	extra := func(name string) any { return s.replace(append(o[:len(o):len(o)], member{name, 1})) }
+	extra := func(name string) any { return s.replace(append(slices.Clip(o), member{name, 1})) }
 	if s.schema.AdditionalProperties.Has != nil && !*s.schema.AdditionalProperties.Has {
 		with(s.path+" has an unknown member", extra("zzz"), invalid(join(s.path, "zzz")))
 		with(s.path+" has an unknown empty member", extra(""), invalid("-"))
 		with(s.path+" has an unknown member with a slash", extra("a/b~c"), invalid(join(s.path, "a~1b~0c")))
 		with(s.path+" has __proto__", extra("__proto__"), invalid(join(s.path, "__proto__")))
 		with(s.path+" has an unknown long member", extra(strings.Repeat("é", 1000)), invalid("-"))
-		with(s.path+" has an unknown deep member", s.replace(append(o[:len(o):len(o)], member{"zzz", token(nested(5000))})), invalid("-"))
+		with(s.path+" has an unknown deep member", s.replace(append(slices.Clip(o), member{"zzz", token(nested(5000))})), invalid("-"))
 	}
 	if len(o) == 0 || s.schema.AdditionalProperties.Has == nil || *s.schema.AdditionalProperties.Has {
 		return

@@ -206,8 +206,8 @@ func signatureFaults() (faults []fault) {
 	})
 	sign("of the scheme v0", bad, func(q *request) []string { return []string{strings.Replace(now(q), "v1=", "v0=", 1)} })
 	sign("under another time", bad, func(q *request) []string {
-		signature := now(q)
-		return []string{fmt.Sprintf("t=%d", time.Now().Unix()+60) + signature[strings.Index(signature, ","):]}
+		_, signature, _ := strings.Cut(now(q), ",")
+		return []string{fmt.Sprintf("t=%d,", time.Now().Unix()+60) + signature}
 	})
 	return faults
 }

@@ -12,9 +12,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stripe/stripe-go/v85/webhook"
+
 	"example.com/orders/internal/dev/sandbox"
 	"example.com/orders/internal/dev/testkit"
-	"github.com/stripe/stripe-go/v85/webhook"
 )
 
 // request is what goes over the wire, byte for byte. No HTTP client would send most of it.

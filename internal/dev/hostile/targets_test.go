@@ -105,11 +105,12 @@ func parameterFaults(p *openapi3.Parameter, put func(query string, w want)) {
 	}
 	for _, c := range parameterValues(p.Schema.Value) {
 		w := want{verdict: c.verdict}
-		switch {
-		case c.verdict == refused:
+		switch c.verdict {
+		case refused:
 			w = bad(p.Name)
-		case c.verdict == good:
+		case good:
 			w = fine
+		case open:
 		}
 		put(p.Name+"="+url.QueryEscape(c.text), w)
 	}

@@ -160,7 +160,9 @@ func (s *Sandbox) answered(arrival int, c call, a answer) {
 func (s *Sandbox) deliver(w http.ResponseWriter, c call, a answer) {
 	// Go's client, and others, silently resend a keyed request when a connection that they reused breaks. Never
 	// offering one for reuse makes sure that a dropped answer is seen by the code under test.
-	w.Header().Set("Connection", "close")
+	if !s.cfg.KeepAlive {
+		w.Header().Set("Connection", "close")
+	}
 	if a = s.meetFault(c, a); a.status == 0 {
 		panic(http.ErrAbortHandler) // cuts the connection without an answer
 	}

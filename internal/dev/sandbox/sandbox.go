@@ -33,6 +33,7 @@ type Config struct {
 	Log          *slog.Logger     // default: none
 	SearchLag    time.Duration    // 0: DefaultSearchLag; negative: none, which is kinder than Stripe
 	EventsURL    string           // where events are delivered; empty: nowhere, until SetEventsURL
+	KeepAlive    bool             // offer connections for reuse, as Stripe does; then clients may hide a dropped answer
 	EventSecrets []string         // each signs every event, as while a secret is rotated; default DefaultEventSecret
 }
 

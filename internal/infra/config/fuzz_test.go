@@ -1,6 +1,8 @@
 package config
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,12 +34,9 @@ func FuzzEnvironment(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, which byte, value string) {
-		all := append(variables[:len(variables):len(variables)], secrets...)
+		all := slices.Concat(variables, secrets)
 		i := int(which) % len(all)
-		env := map[string]string{}
-		for name, good := range enough {
-			env[name] = good
-		}
+		env := maps.Clone(enough)
 		env[all[i]] = value
 		lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
 		api, apiErr := LoadAPI(lookup)

@@ -88,15 +88,6 @@ func (e *executor) JobSetStateIfRunningMany(
 	return jobs, nil
 }
 
-// JobSetStateIfRunningMany completes a job in the transaction of its result. It returns no row for a job that another
-// run has taken over, which river.JobCompleteTx answers with an error.
-func (e *executorTx) JobSetStateIfRunningMany(
-	ctx context.Context, params *riverdriver.JobSetStateIfRunningManyParams,
-) ([]*rivertype.JobRow, error) {
-	jobs, _, err := setState(ctx, e.tx, params) // the run's own end is told to late
-	return jobs, err
-}
-
 // JobGetStuck implements riverdriver.Executor. River compares the start of each run with the process's clock, so the
 // result is in that clock's time.
 func (e *executor) JobGetStuck(

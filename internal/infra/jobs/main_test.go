@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"example.com/orders/internal/app"
 	"example.com/orders/internal/dev/postgres/pgtest"
@@ -121,10 +121,17 @@ func (l lateResults) LateResults(_ context.Context, jobs int)                   
 func (lateResults) Purged(context.Context, int64, bool)                               {}
 func (lateResults) Reconciled(context.Context, int)                                   {}
 
-// txOf is a transaction of the application that is nothing but one of the database.
-type txOf struct {
-	app.Tx
-	tx pgx.Tx
+// noWaits is an observer of a store that has nothing to wait for.
+type noWaits struct{}
+
+func (noWaits) KeyWait(context.Context, string, time.Duration) {}
+func (noWaits) TransactionRetry(context.Context, string)       {}
+
+// inTx runs fn in a transaction of the application.
+func inTx(t *testing.T, pool *pgxpool.Pool, fn func(context.Context, app.Tx) error) error {
+	t.Helper()
+	settings := postgres.Settings{LockTimeout: patience, AcquireTimeout: patience}
+	return postgres.NewStore(pool, outbox.In, settings, noWaits{}, noop.NewTracerProvider()).InTx(t.Context(), fn)
 }
 
 // startWorker starts a worker with so many places, and stops it when the test ends.
@@ -138,7 +145,7 @@ func startWorkerPolling(
 ) (runs <-chan chargeRun, late <-chan int) {
 	t.Helper()
 	s, l := service{runs: make(chan chargeRun, 10)}, lateResults{make(chan int, 10)}
-	client, err := NewWorker(pool, s, noKeys{}, func(tx app.Tx) pgx.Tx { return tx.(txOf).tx }, WorkerConfig{
+	client, err := NewWorker(pool, s, noKeys{}, WorkerConfig{
 		MaxWorkers: places, FetchCooldown: 10 * time.Millisecond, PollInterval: every,
 		JobTimeout: time.Minute, RescueAfter: time.Hour, StopTimeout: time.Second,
 		Purge: PurgeConfig{Interval: time.Hour, Batch: 1, Batches: 1}, Reconcile: ReconcileConfig{Interval: time.Hour},

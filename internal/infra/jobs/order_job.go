@@ -11,22 +11,26 @@ import (
 
 	"example.com/orders/internal/app"
 	"example.com/orders/internal/infra/outbox"
+	"example.com/orders/internal/infra/postgres"
 )
 
 // addOrderJobs registers the jobs of the outbox: each calls the use case of its name.
-func addOrderJobs(workers *river.Workers, service UseCases, txOf TxOf) {
-	river.AddWorker(workers, &orderJob[outbox.ChargeOrderArgs]{txOf: txOf,
+func addOrderJobs(workers *river.Workers, service UseCases) {
+	river.AddWorker(workers, &orderJob[outbox.ChargeOrderArgs]{
 		call: func(ctx context.Context, a outbox.ChargeOrderArgs, done app.Completion) error {
 			return service.ChargeOrder(ctx, a.Ref(), done)
-		}})
-	river.AddWorker(workers, &orderJob[outbox.RefundChargeArgs]{txOf: txOf,
+		},
+	})
+	river.AddWorker(workers, &orderJob[outbox.RefundChargeArgs]{
 		call: func(ctx context.Context, a outbox.RefundChargeArgs, done app.Completion) error {
 			return service.RefundCharge(ctx, a.Ref(), a.RefundID, done)
-		}})
-	river.AddWorker(workers, &orderJob[outbox.SettlePaymentArgs]{txOf: txOf,
+		},
+	})
+	river.AddWorker(workers, &orderJob[outbox.SettlePaymentArgs]{
 		call: func(ctx context.Context, a outbox.SettlePaymentArgs, done app.Completion) error {
 			return service.SettlePayment(ctx, a.Ref(), a.IntentID, done)
-		}})
+		},
+	})
 }
 
 // orderArgs are arguments that name an order.
@@ -38,7 +42,6 @@ type orderArgs interface {
 // orderJob runs a use case on the order that its arguments name.
 type orderJob[T orderArgs] struct {
 	river.WorkerDefaults[T]
-	txOf TxOf
 	call func(context.Context, T, app.Completion) error
 }
 
@@ -47,7 +50,7 @@ func (w *orderJob[T]) Work(ctx context.Context, job *river.Job[T]) error {
 	if err := job.Args.Check(); err != nil {
 		return err
 	}
-	return toRiverError(w.call(ctx, job.Args, completion(job, w.txOf)))
+	return toRiverError(w.call(ctx, job.Args, completion(job.JobRow)))
 }
 
 // toRiverError turns a use case's error into River's: snooze where the order is not there, or where a failing provider was not
@@ -63,17 +66,18 @@ func toRiverError(err error) error {
 	}
 }
 
+// completeSQL completes a job as River does, unless the run that asks has lost it.
+const completeSQL = `UPDATE river_job SET state = 'completed', finalized_at = now()
+WHERE id = $1 AND state = 'running' AND attempt = $2 AND attempted_at = $3`
+
 // completion completes the job in the transaction that records its result: both, or neither. A run that has lost its job,
 // because it counted as crashed or the job was cancelled, fails here, and its transaction with it.
-func completion[T river.JobArgs](job *river.Job[T], txOf TxOf) app.Completion {
-	return func(ctx context.Context, tx app.Tx) error {
-		done, err := river.JobCompleteTx[*driver](ctx, txOf(tx), job)
-		if err == nil && done.State != rivertype.JobStateCompleted {
-			err = fmt.Errorf("it is %s", done.State)
-		}
-		if err != nil {
-			return fmt.Errorf("complete job %d, which this run may have lost: %w", job.ID, err)
-		}
+func completion(job *rivertype.JobRow) app.Completion {
+	return func(_ context.Context, tx app.Tx) error {
+		postgres.SessionOf(tx).WriteOne(fmt.Sprintf("complete job %d", job.ID), errLost, completeSQL,
+			job.ID, job.Attempt, job.AttemptedAt)
 		return nil
 	}
 }
+
+var errLost = errors.New("this run has lost its job")

@@ -24,7 +24,6 @@ func (reconcilePaymentsArgs) Kind() string { return "reconcile-payments" }
 type reconcilePayments struct {
 	river.WorkerDefaults[reconcilePaymentsArgs]
 	service  UseCases
-	txOf     TxOf
 	config   ReconcileConfig
 	observer Observer
 	log      *slog.Logger
@@ -32,7 +31,7 @@ type reconcilePayments struct {
 
 // Work implements river.Worker.
 func (w *reconcilePayments) Work(ctx context.Context, job *river.Job[reconcilePaymentsArgs]) error {
-	r, err := w.service.ReconcilePayments(ctx, w.config.ReconcileLimits, completion(job, w.txOf))
+	r, err := w.service.ReconcilePayments(ctx, w.config.ReconcileLimits, completion(job.JobRow))
 	w.observer.Reconciled(ctx, r.Enqueued)
 	if r.Enqueued > 0 || r.Differed > 0 || r.Returned > 0 {
 		w.log.WarnContext(ctx, "payments were reconciled", "enqueued", r.Enqueued, "compared", r.Compared,

@@ -40,12 +40,14 @@ func (*identifyRun) Work(ctx context.Context, job *rivertype.JobRow, next func(c
 	return next(ctx)
 }
 
-// lockRuns locks the jobs of some runs. It returns the time, and those that another run has taken over.
+// lockRuns locks the jobs of some runs. It returns the time, those that their runs still have, and those that another run
+// has taken over. What a run has completed with its result is neither.
 const lockRuns = `
-SELECT clock_timestamp(), coalesce(array_agg(id) FILTER (WHERE NOT own), '{}')
+SELECT clock_timestamp(), coalesce(array_agg(id) FILTER (WHERE own), '{}'), coalesce(array_agg(id) FILTER (WHERE NOT own), '{}')
 FROM (
 	SELECT j.id, j.attempt = r.attempt AND (r.at IS NULL OR j.attempted_at = r.at) AS own
 	FROM river_job j JOIN unnest($1::bigint[], $2::int[], $3::timestamptz[]) AS r (id, attempt, at) ON j.id = r.id
+	WHERE j.state = 'running' OR j.attempt <> r.attempt OR j.attempted_at <> r.at
 	ORDER BY j.id FOR UPDATE OF j
 ) locked`
 
@@ -56,10 +58,11 @@ func setState(
 	results := resultsOf(params)
 	var clock clock
 	ids, attempts, starts := identities(results)
-	if err := tx.QueryRow(ctx, lockRuns, ids, attempts, starts).Scan(&clock.now, &late); err != nil {
+	var running []int64
+	if err := tx.QueryRow(ctx, lockRuns, ids, attempts, starts).Scan(&clock.now, &running, &late); err != nil {
 		return nil, nil, fmt.Errorf("lock jobs: %w", err)
 	}
-	own := slices.DeleteFunc(results, func(r result) bool { return slices.Contains(late, r.id) })
+	own := slices.DeleteFunc(results, func(r result) bool { return !slices.Contains(running, r.id) })
 	if len(own) == 0 {
 		return nil, late, nil
 	}

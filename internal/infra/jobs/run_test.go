@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver"
@@ -68,20 +67,37 @@ func TestResultOfALostJobIsRolledBack(t *testing.T) {
 	runs, _ := startWorker(t, pool, 2)
 	first := next(t, runs, "the first run")
 	complete := func(r chargeRun) error {
-		return pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { return r.done(r.ctx, txOf{tx: tx}) })
+		return inTx(t, pool, r.done)
 	}
 
 	execute(t, pool, `UPDATE river_job SET state = 'retryable', scheduled_at = now() + interval '1 day' WHERE id = $1`, id)
-	require.ErrorContains(t, complete(first), "it is retryable")
+	require.ErrorIs(t, complete(first), errLost)
 
 	second := takeOver(t, pool, id, runs)
 	before := value[string](t, pool, snapshot, id)
-	require.ErrorIs(t, complete(first), rivertype.ErrNotFound)
+	require.ErrorIs(t, complete(first), errLost)
 	require.Equal(t, before, value[string](t, pool, snapshot, id))
 	require.NoError(t, complete(second))
 	require.Equal(t, "completed", value[string](t, pool, `SELECT state::text FROM river_job WHERE id = $1`, id))
 	first.end <- errors.New("lost")
 	second.end <- nil
+}
+
+// Ensure the row of a job that is completed with its result is the one that River's completion leaves, but for its id and its
+// times. A version of River that completes otherwise fails here.
+func TestCompletedRowIsRivers(t *testing.T) {
+	t.Parallel()
+	pool := open(t, 0)
+	rivers, ours := insert(t, pool), insert(t, pool)
+	runs, _ := startWorker(t, pool, 1)
+	next(t, runs, "the run that River completes").end <- nil
+	run := next(t, runs, "the run that completes with its result")
+	require.NoError(t, inTx(t, pool, run.done))
+	run.end <- nil
+	awaitJob(t, pool, rivers, `state = 'completed'`)
+	const row = `SELECT to_jsonb(j) - '{id,args,created_at,scheduled_at,attempted_at,finalized_at}'::text[] FROM river_job j WHERE id = $1`
+	require.Equal(t, value[map[string]any](t, pool, row, rivers), value[map[string]any](t, pool, row, ours))
+	require.True(t, value[bool](t, pool, `SELECT finalized_at BETWEEN attempted_at AND now() FROM river_job WHERE id = $1`, ours))
 }
 
 // Ensure a job keeps its last errors only, each with a bounded text, however often it fails, and that a rescue does not

@@ -57,18 +57,15 @@ type UseCases interface {
 	ReconcilePayments(ctx context.Context, limits app.ReconcileLimits, done app.Completion) (app.Reconciled, error)
 }
 
-// TxOf gives the transaction beneath the application's, in which a job is completed.
-type TxOf func(app.Tx) pgx.Tx
-
 // NewWorker makes the River client that works the jobs.
 func NewWorker(
-	pool *pgxpool.Pool, service UseCases, keys KeyStore, txOf TxOf, c WorkerConfig, o Observer, log *slog.Logger,
+	pool *pgxpool.Pool, service UseCases, keys KeyStore, c WorkerConfig, o Observer, log *slog.Logger,
 	plugins ...rivertype.Plugin,
 ) (*river.Client[pgx.Tx], error) {
 	workers := river.NewWorkers()
-	addOrderJobs(workers, service, txOf)
+	addOrderJobs(workers, service)
 	river.AddWorker(workers, &purgeKeys{store: keys, config: c.Purge, stopping: c.Stopping, observer: o, log: log})
-	river.AddWorker(workers, &reconcilePayments{service: service, txOf: txOf, config: c.Reconcile, observer: o, log: log})
+	river.AddWorker(workers, &reconcilePayments{service: service, config: c.Reconcile, observer: o, log: log})
 	client, err := river.NewClient(newDriver(pool, tellLate(o, log)), &river.Config{
 		Logger:  telemetry.Quiet(log, slog.LevelWarn, quietFor),
 		Workers: workers,

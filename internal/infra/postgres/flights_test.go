@@ -22,7 +22,7 @@ func (s saving) rivals(scope app.KeyScope, work func(ctx context.Context, tx app
 	for i, name := range []string{"one", "two"} {
 		ended.Go(func() {
 			results[i] = s.inTx(s.t.Context(), func(tx *Tx) {
-				tx.lookUp(keyOf(name))
+				tx.lookUp(keyOf(name), func() {})
 				tx.key.scope = scope
 			}, func(ctx context.Context, tx app.Tx) error {
 				record, err := tx.FindKey()
@@ -98,8 +98,8 @@ func TestATableLockIsNoBusyKey(t *testing.T) {
 	s := newSaving(t)
 	complete := func(key string) error {
 		return s.inTx(t.Context(), func(tx *Tx) {
+			tx.lookUp(keyOf(key), func() {})
 			tx.Write("limit", `SET LOCAL lock_timeout = '50ms'`)
-			tx.lookUp(keyOf(key))
 		}, func(_ context.Context, tx app.Tx) error {
 			tx.CompleteKey(app.Fingerprint{}, replyOf("x"), time.Hour)
 			return nil
@@ -171,12 +171,39 @@ func TestAnErrorThatWasNotHeededIsNoCommit(t *testing.T) {
 	s := newSaving(t)
 	s.addNotes()
 	err := s.InTx(t.Context(), func(ctx context.Context, tx app.Tx) error {
-		_, err := PgxTx(tx).Exec(ctx, `INSERT INTO test_notes VALUES (NULL)`)
+		_, err := SessionOf(tx).Immediate().Exec(ctx, `INSERT INTO test_notes VALUES (NULL)`)
 		require.Error(t, err)
 		return nil
 	})
 	require.ErrorIs(t, err, pgx.ErrTxCommitRollback)
 	require.NotErrorIs(t, err, app.ErrOutcomeUnknown)
+}
+
+// Ensure a duplicate that takes over from a request of another process gives its place among the probes to others once it
+// has looked: it may be at work for long.
+func TestATakeoverIsNoProbe(t *testing.T) {
+	t.Parallel()
+	s := newSaving(t)
+	s.addNotes()
+	other, err := s.pool.Acquire(t.Context())
+	require.NoError(t, err)
+	defer other.Release()
+	turn := turnOf(keyOf("k"))
+	_, err = other.Exec(t.Context(), `SELECT pg_advisory_lock($1)`, turn)
+	require.NoError(t, err)
+	runs := 0
+	require.NoError(t, s.InKeyedTx(t.Context(), keyOf("k"), func(ctx context.Context, tx app.Tx) error {
+		_, err := tx.FindKey()
+		require.NoError(t, err)
+		require.Empty(t, s.probes)
+		if runs++; runs == 2 {
+			_, err = other.Exec(ctx, `SELECT pg_advisory_unlock($1)`, turn)
+			require.NoError(t, err)
+		}
+		return note(ctx, tx, "x")
+	}))
+	require.Equal(t, 2, runs)
+	require.Len(t, s.notes(), 1, "the run without the turn left something")
 }
 
 // addNotes makes a table for what the tests' transactions write.

@@ -209,8 +209,7 @@ func TestGateOpensOnceARequestIsAnswered(t *testing.T) {
 	requireEmpty(t, g)
 }
 
-// Ensure the wait for a probe is bounded like every other part of a duplicate's wait: probes can all be busy with those
-// that took over from a winner.
+// Ensure the wait for a probe is bounded like every other part of a duplicate's wait.
 func TestProbesAreNotWaitedForForever(t *testing.T) {
 	t.Parallel()
 	s := &Store{probes: make(chan struct{})} // none is free, ever

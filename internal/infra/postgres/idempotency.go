@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -29,7 +30,9 @@ func (s *Store) InKeyedTx(
 ) (err error) {
 	start := time.Now()
 	deadline := start.Add(s.settings.KeyWait)
-	run := func() error { return s.inTx(ctx, func(t *Tx) { t.lookUp(scope) }, fn) }
+	run := func(looked func()) error {
+		return s.inTx(ctx, func(t *Tx) { t.lookUp(scope, looked) }, fn)
+	}
 	place, err := s.gate.enter(ctx, scope, deadline)
 	waited, returned := place.waited, false
 	defer func() { place.leave(returned && err == nil) }() // a panic in fn must not keep the turn
@@ -38,7 +41,7 @@ func (s *Store) InKeyedTx(
 	case place.done:
 		err = s.bounded(ctx, deadline, run)
 	default:
-		err = run()
+		err = run(func() {})
 	}
 	for wait := probeFirst; errors.Is(err, errKeyBusy); wait = min(2*wait, probeMost) {
 		waited = true
@@ -64,10 +67,10 @@ func (s *Store) observeWait(ctx context.Context, err error, took time.Duration) 
 	s.observer.KeyWait(ctx, outcome, took)
 }
 
-// bounded runs one of the duplicates that look at a key again. There are fewer of them at a time than connections, so that
-// any number of duplicates leaves connections to others. All can be taken, by duplicates that took over from a winner and
-// are at work, so the wait for one has the same deadline as the rest.
-func (s *Store) bounded(ctx context.Context, deadline time.Time, run func() error) error {
+// bounded runs one of the duplicates that look at a key again. Fewer of them look at a time than there are connections, so
+// that any number of duplicates leaves connections to others. One that takes over from a winner gives its place to the next
+// once it has looked: it is at work like any other request.
+func (s *Store) bounded(ctx context.Context, deadline time.Time, run func(looked func()) error) error {
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
 	select {
@@ -77,35 +80,43 @@ func (s *Store) bounded(ctx context.Context, deadline time.Time, run func() erro
 	case <-ctx.Done():
 		return classify(ctx.Err())
 	}
-	defer func() { <-s.probes }()
-	return run()
+	looked := sync.OnceFunc(func() { <-s.probes })
+	defer looked()
+	return run(looked)
 }
 
 // keyLookup is what the first flight of a keyed transaction learned of its key.
 type keyLookup struct {
 	scope  app.KeyScope
-	free   bool // no other transaction works under the key; this one has the turn until it ends
+	looked func() // is called then
 	record *app.KeyRecord
 }
 
-// lookUp collects the two looks at a key: try the turn among all processes, then read the completed record. A record is
-// replayed with or without the turn. The turn is an optimisation: it keeps two requests from doing the same work. What
-// admits one of them is the unique index, when the record is inserted.
-func (t *Tx) lookUp(scope app.KeyScope) {
-	t.key = &keyLookup{scope: scope}
-	t.read("take the turn of a key", `SELECT pg_try_advisory_xact_lock($1)`, into(&t.key.free), turnOf(scope))
-	t.read("read key", `
-		SELECT fingerprint, response_status, response_headers, response_body
-		FROM idempotency_keys
-		WHERE tenant_id = $1 AND actor_id = $2 AND operation = $3 AND key = $4 AND state = 'completed' AND expires_at > now()`,
+const liveKey = `FROM idempotency_keys
+	WHERE tenant_id = $1 AND actor_id = $2 AND operation = $3 AND key = $4 AND state = 'completed' AND expires_at > now()`
+
+// lookUp collects the look at a key. It goes before BEGIN, so that a replay is one flight and no transaction. Else BEGIN takes
+// the turn among all processes and looks again: where another request has the turn, or has completed the key in between, the
+// flight ends there with errKeyBusy. The turn is an optimisation: it keeps two requests from doing the same work. What admits
+// one of them is the unique index, when the record is inserted.
+func (t *Tx) lookUp(scope app.KeyScope, looked func()) {
+	t.key = &keyLookup{scope: scope, looked: looked}
+	t.look("read key", `SELECT fingerprint, response_status, response_headers, response_body `+liveKey,
 		func(rows pgx.Rows) error {
 			records, err := pgx.CollectRows(rows, scanKey)
 			if err == nil && len(records) > 0 {
 				t.key.record = &records[0]
 			}
 			return err
-		}, scope.Tenant, scope.Actor, scope.Operation, scope.Key)
+		}, values(scope)...)
+	t.begin = func() {
+		t.queueBegin()
+		t.must(statement{name: "take the turn of a key", missed: errKeyBusy}, `pg_try_advisory_xact_lock($1)`, turnOf(scope))
+		t.must(statement{name: "look at the key again", missed: errKeyBusy}, `NOT EXISTS (SELECT `+liveKey+`)`, values(scope)...)
+	}
 }
+
+func values(k app.KeyScope) []any { return []any{k.Tenant, k.Actor, k.Operation, k.Key} }
 
 func scanKey(row pgx.CollectableRow) (r app.KeyRecord, err error) {
 	var digest []byte
@@ -123,10 +134,9 @@ func turnOf(k app.KeyScope) int64 {
 
 // FindKey implements app.Tx.
 func (t *Tx) FindKey() (*app.KeyRecord, error) {
-	if t.key.record == nil && !t.key.free {
-		return nil, errKeyBusy
-	}
-	return t.key.record, nil
+	err := t.flush(t.ctx)
+	t.key.looked()
+	return t.key.record, err
 }
 
 // completeKey inserts the record of an accepted request. Where a live record is there already, because of a request that

@@ -35,7 +35,7 @@ func (r orders) Add(_ context.Context, o *domain.Order) error {
 }
 
 func (r orders) Customer(ctx context.Context, tenant string, id domain.OrderID) (customer string, err error) {
-	r.s.read("read customer of order", `SELECT customer_id FROM orders WHERE tenant_id = $1 AND id = $2`, into(&customer), tenant, id)
+	r.s.look("read customer of order", `SELECT customer_id FROM orders WHERE tenant_id = $1 AND id = $2`, into(&customer), tenant, id)
 	return customer, notFound(r.s.flush(ctx))
 }
 
@@ -62,11 +62,11 @@ func (r orders) WithPayment(
 // once they have been sent.
 func (r orders) lock(tenant string, id domain.OrderID) func() *domain.Order {
 	var s domain.OrderState
-	var lines []orderLine
+	var lines []domain.Line
 	r.s.read("lock order", selectOrder+` WHERE tenant_id = $1 AND id = $2 FOR UPDATE`, one(&s, scanOrder), tenant, id)
-	r.s.read("read order lines", selectLines, all(&lines, scanLine), tenant, []domain.OrderID{id})
+	r.s.read("read order lines", selectLines, all(&lines, scanLine), tenant, id)
 	return func() *domain.Order {
-		addLines([]*domain.OrderState{&s}, lines)
+		addLines(&s, lines)
 		return domain.RestoreOrder(s)
 	}
 }
@@ -123,28 +123,17 @@ func scanOrder(row pgx.CollectableRow) (s domain.OrderState, err error) {
 }
 
 const selectLines = `
-SELECT order_id, sku, name, quantity, unit_amount FROM order_lines
-WHERE tenant_id = $1 AND order_id = ANY($2) ORDER BY order_id, line_no`
+SELECT sku, name, quantity, unit_amount FROM order_lines WHERE tenant_id = $1 AND order_id = $2 ORDER BY line_no`
 
-type orderLine struct {
-	order domain.OrderID
-	domain.Line
-}
-
-func scanLine(row pgx.CollectableRow) (l orderLine, err error) {
-	err = row.Scan(&l.order, &l.SKU, &l.Name, &l.Quantity, &l.UnitPrice.Amount)
+func scanLine(row pgx.CollectableRow) (l domain.Line, err error) {
+	err = row.Scan(&l.SKU, &l.Name, &l.Quantity, &l.UnitPrice.Amount)
 	return l, err
 }
 
-// addLines adds the lines to their orders.
-func addLines(list []*domain.OrderState, lines []orderLine) {
-	byID := make(map[domain.OrderID]*domain.OrderState, len(list))
-	for _, s := range list {
-		byID[s.ID] = s
-	}
+// addLines adds its lines, in its currency, to an order.
+func addLines(s *domain.OrderState, lines []domain.Line) {
 	for _, l := range lines {
-		s := byID[l.order]
 		l.UnitPrice.Currency = s.Total.Currency
-		s.Lines = append(s.Lines, l.Line)
+		s.Lines = append(s.Lines, l)
 	}
 }

@@ -82,10 +82,13 @@ SELECT tenant_id, order_id, CASE status WHEN 'unresolved' THEN 'pending' ELSE st
 	payment_method, charge_id, key_generation, refusal, refused_at, attempted_at, created_at, updated_at, version
 FROM payments`
 
-func scanPayment(row pgx.CollectableRow) (s domain.PaymentState, err error) {
+func scanPayment(row pgx.CollectableRow) (domain.PaymentState, error) { return scanPaymentWith(row) }
+
+// scanPaymentWith scans a payment and the columns behind it.
+func scanPaymentWith(row pgx.CollectableRow, more ...any) (s domain.PaymentState, err error) {
 	var refused, attempted *time.Time
-	err = row.Scan(&s.Tenant, &s.OrderID, &s.Status, &s.Amount.Amount, &s.Amount.Currency, &s.PaymentMethod, &s.IntentID,
-		&s.KeyGeneration, &s.Refusal.Code, &refused, &attempted, &s.CreatedAt, &s.UpdatedAt, &s.Version)
+	err = row.Scan(append([]any{&s.Tenant, &s.OrderID, &s.Status, &s.Amount.Amount, &s.Amount.Currency, &s.PaymentMethod,
+		&s.IntentID, &s.KeyGeneration, &s.Refusal.Code, &refused, &attempted, &s.CreatedAt, &s.UpdatedAt, &s.Version}, more...)...)
 	s.Refusal.Since, s.LegacyAttemptAt = instant(refused), instant(attempted)
 	s.CreatedAt, s.UpdatedAt = s.CreatedAt.UTC(), s.UpdatedAt.UTC()
 	return s, err

@@ -33,11 +33,9 @@ func (r *Reader) read(ctx context.Context, fn func(conn *pgxpool.Conn) error) er
 
 // once runs fn on a connection, which it waits for as long as a transaction would.
 func (r *Reader) once(ctx context.Context, fn func(conn *pgxpool.Conn) error) error {
-	acquire, cancel := context.WithTimeout(ctx, r.store.settings.AcquireTimeout)
-	defer cancel()
-	conn, err := r.pool.Acquire(acquire)
+	conn, err := r.store.acquire(ctx)
 	if err != nil {
-		return fmt.Errorf("acquire connection: %w", unavailable(ctx, err))
+		return err
 	}
 	defer conn.Release()
 	return fn(conn)
@@ -64,15 +62,15 @@ func (r *Reader) snapshot(ctx context.Context, queue func(s *Session)) error {
 // Order implements app.Reader.
 func (r *Reader) Order(ctx context.Context, tenant string, id domain.OrderID) (domain.OrderState, error) {
 	var o domain.OrderState
-	var lines []orderLine
+	var lines []domain.Line
 	err := r.snapshot(ctx, func(s *Session) {
 		s.read("read order", selectOrder+` WHERE tenant_id = $1 AND id = $2`, one(&o, scanOrder), tenant, id)
-		s.read("read order lines", selectLines, all(&lines, scanLine), tenant, []domain.OrderID{id})
+		s.read("read order lines", selectLines, all(&lines, scanLine), tenant, id)
 	})
 	if err != nil {
 		return domain.OrderState{}, notFound(err)
 	}
-	addLines([]*domain.OrderState{&o}, lines)
+	addLines(&o, lines)
 	return o, nil
 }
 
@@ -87,6 +85,20 @@ func (r *Reader) Payment(
 	})
 	inCurrency(&p)
 	return p, customer, notFound(err)
+}
+
+// Look implements app.Reader, in one statement.
+func (r *Reader) Look(ctx context.Context, ref app.OrderRef) (l app.Look, err error) {
+	err = r.read(ctx, func(conn *pgxpool.Conn) error {
+		rows, _ := conn.Query(ctx, `SELECT p.*, o.status, now() FROM (`+selectPayment+` WHERE tenant_id = $1 AND order_id = $2) p
+			JOIN orders o ON o.tenant_id = p.tenant_id AND o.id = p.order_id`, ref.Tenant, ref.OrderID)
+		l.Payment, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (domain.PaymentState, error) {
+			return scanPaymentWith(row, &l.Order, &l.Now)
+		})
+		return notFound(err)
+	})
+	l.Now = l.Now.UTC()
+	return l, err
 }
 
 // Orders implements app.Reader. Ids of version 7 sort by time, so their order is the order of placing, and it is

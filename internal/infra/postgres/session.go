@@ -11,13 +11,16 @@ import (
 )
 
 // Session is the connection of one transaction. It saves round trips: a write is collected and sent with the next read,
-// or, where none follows, with COMMIT. PostgreSQL runs a flight in order and stops at its first error, so that nothing
-// commits behind a statement that failed. The error of a write comes with the flight that carried it.
+// or, where none follows, with COMMIT; BEGIN goes with the first statement. PostgreSQL runs a flight in order and stops at
+// its first error, so that nothing commits behind a statement that failed. The error of a write comes with the flight that
+// carried it.
 type Session struct {
 	conn  *pgxpool.Conn
 	next  *pgx.Batch
 	names []statement // of next
+	begin func()      // collects BEGIN; nil once it has
 	undo  []func()    // what to do to aggregates when the transaction does not commit
+	early error       // of a flight whose caller takes no error: every later flight fails with it
 }
 
 // advance gives a saved aggregate its next version. It has it before the commit, since the answer shows it; when the
@@ -41,13 +44,24 @@ func newSession(conn *pgxpool.Conn) *Session { return &Session{conn: conn, next:
 // Write collects a statement that changes something.
 func (s *Session) Write(name, sql string, args ...any) { s.write(statement{name: name}, sql, args...) }
 
+// WriteOne collects a statement that must change exactly one row, or the transaction fails with missed.
+func (s *Session) WriteOne(name string, missed error, sql string, args ...any) {
+	s.writeOne(statement{name: name, missed: missed}, sql, args...)
+}
+
 // writeOne collects a statement that must change exactly one row. PostgreSQL itself checks it, since COMMIT may be in the
 // same flight: it divides by the number of rows, and a division by zero ends the transaction.
 func (s *Session) writeOne(st statement, sql string, args ...any) {
 	s.write(st, "WITH changed AS ("+sql+" RETURNING 1) SELECT 1 / count(*) FROM changed", args...)
 }
 
+// must collects a condition that has to hold, or the flight ends there and fails with the statement's missed.
+func (s *Session) must(st statement, condition string, args ...any) {
+	s.write(st, "SELECT 1 / ("+condition+")::int", args...)
+}
+
 func (s *Session) write(st statement, sql string, args ...any) {
+	s.started()
 	s.names = append(s.names, st)
 	s.next.Queue(sql, args...)
 }
@@ -64,16 +78,30 @@ func (s *Session) queueCommit() {
 	})
 }
 
+// started collects BEGIN, unless it has been.
+func (s *Session) started() {
+	if begin := s.begin; begin != nil {
+		s.begin = nil
+		begin()
+	}
+}
+
 // read collects a query, whose rows collect gets once flush is called. Several can share a flight.
 func (s *Session) read(name, sql string, collect func(pgx.Rows) error, args ...any) {
+	s.started()
+	s.look(name, sql, collect, args...)
+}
+
+// look collects a query that locks nothing: it needs no BEGIN, since each statement reads what is committed by then.
+func (s *Session) look(name, sql string, collect func(pgx.Rows) error, args ...any) {
 	s.names = append(s.names, statement{name: name})
 	s.next.Queue(sql, args...).Query(collect)
 }
 
 // flush sends what was collected, in one flight, and waits for all of its answers.
 func (s *Session) flush(ctx context.Context) error {
-	if s.next.Len() == 0 {
-		return nil
+	if s.early != nil || s.next.Len() == 0 {
+		return s.early
 	}
 	batch, names := s.next, s.names
 	s.next, s.names = &pgx.Batch{}, nil
@@ -149,6 +177,7 @@ type immediate struct{ s *Session }
 var errNotHere = errors.New("a session is begun and ended by its store")
 
 func (t immediate) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	t.s.started()
 	if err := t.s.flush(ctx); err != nil {
 		return pgconn.CommandTag{}, err
 	}
@@ -156,6 +185,7 @@ func (t immediate) Exec(ctx context.Context, sql string, args ...any) (pgconn.Co
 }
 
 func (t immediate) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	t.s.started()
 	if err := t.s.flush(ctx); err != nil {
 		return nil, err
 	}
@@ -163,6 +193,7 @@ func (t immediate) Query(ctx context.Context, sql string, args ...any) (pgx.Rows
 }
 
 func (t immediate) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	t.s.started()
 	if err := t.s.flush(ctx); err != nil {
 		return failedRow{err}
 	}

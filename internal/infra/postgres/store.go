@@ -72,9 +72,9 @@ func (s *Store) InTx(ctx context.Context, fn func(context.Context, app.Tx) error
 	return s.inTx(ctx, func(*Tx) {}, fn)
 }
 
-func (s *Store) inTx(ctx context.Context, first func(*Tx), fn func(context.Context, app.Tx) error) error {
+func (s *Store) inTx(ctx context.Context, start func(*Tx), fn func(context.Context, app.Tx) error) error {
 	for try := 1; ; try++ {
-		err := s.once(ctx, first, fn)
+		err := s.once(ctx, start, fn)
 		reason := retryReason(err)
 		if reason == "" {
 			return classify(err)
@@ -89,15 +89,18 @@ func (s *Store) inTx(ctx context.Context, first func(*Tx), fn func(context.Conte
 	}
 }
 
-// once runs one transaction. first collects what its first flight carries beside BEGIN and the clock.
-func (s *Store) once(ctx context.Context, first func(*Tx), fn func(context.Context, app.Tx) error) error {
+// once runs one transaction. start says what it begins with.
+func (s *Store) once(ctx context.Context, start func(*Tx), fn func(context.Context, app.Tx) error) error {
 	ctx, span := s.tracer.Start(ctx, "transaction")
 	defer span.End()
-	tx, err := s.begin(ctx, first)
+	conn, err := s.acquire(ctx)
 	if err != nil {
 		return err
 	}
-	defer s.end(ctx, tx)
+	tx := &Tx{Session: newSession(conn), store: s, ctx: ctx}
+	defer tx.end(ctx)
+	tx.begin = tx.queueBegin
+	start(tx)
 	err = fn(ctx, tx)
 	if err == nil {
 		err = tx.commit(ctx)
@@ -115,6 +118,17 @@ func (s *Store) once(ctx context.Context, first func(*Tx), fn func(context.Conte
 	return nil
 }
 
+// acquire takes a connection, which it waits for as long as the setting allows.
+func (s *Store) acquire(ctx context.Context) (*pgxpool.Conn, error) {
+	limited, cancel := context.WithTimeout(ctx, s.settings.AcquireTimeout)
+	defer cancel()
+	conn, err := s.pool.Acquire(limited)
+	if err != nil {
+		return nil, fmt.Errorf("acquire connection: %w", unavailable(ctx, err))
+	}
+	return conn, nil
+}
+
 // forgetPlans replaces all connections when a migration has changed what a prepared statement returns: each has
 // prepared it on its own, so another try could meet the same refusal as often as there are connections.
 func (s *Store) forgetPlans(err error) {
@@ -123,46 +137,36 @@ func (s *Store) forgetPlans(err error) {
 	}
 }
 
-// begin takes a connection and starts a transaction on it.
-func (s *Store) begin(ctx context.Context, first func(*Tx)) (*Tx, error) {
-	acquire, cancel := context.WithTimeout(ctx, s.settings.AcquireTimeout)
-	defer cancel()
-	conn, err := s.pool.Acquire(acquire)
-	if err != nil {
-		return nil, fmt.Errorf("acquire connection: %w", unavailable(ctx, err))
+// queueBegin collects BEGIN and a look at the clock.
+func (t *Tx) queueBegin() {
+	t.Write("begin", "begin isolation level read committed")
+	for _, limit := range t.store.settings.TxLimits {
+		t.Write("begin", limit)
 	}
-	tx := &Tx{Session: newSession(conn), store: s}
-	tx.Write("begin", "begin isolation level read committed")
-	for _, limit := range s.settings.TxLimits {
-		tx.Write("begin", limit)
-	}
-	tx.read("read the clock", "SELECT now()", into(&tx.now))
-	first(tx)
-	if err := tx.flush(ctx); err != nil {
-		s.end(ctx, tx)
-		s.forgetPlans(err)
-		return nil, err
-	}
-	return tx, nil
+	t.read("read the clock", "SELECT now()", into(&t.now))
 }
 
 // end gives the connection back. It rolls back what was not committed; a broken connection rolls back by itself.
-func (*Store) end(ctx context.Context, tx *Tx) {
-	defer tx.conn.Release()
-	if tx.conn.Conn().PgConn().TxStatus() == 'I' {
+func (t *Tx) end(ctx context.Context) {
+	defer t.conn.Release()
+	if t.conn.Conn().PgConn().TxStatus() == 'I' {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), CommitTimeout)
 	defer cancel()
-	_, _ = tx.conn.Exec(ctx, "rollback")
+	_, _ = t.conn.Exec(ctx, "rollback")
 }
 
 // commit sends the writes that are left, and COMMIT behind them. It is not sent for a caller that has gone. Once sent it
 // goes on even when the caller goes, since a COMMIT that is cut short leaves its outcome unknown. A definite refusal by the
-// server comes back as it is; when the answer is lost, so is the outcome.
+// server comes back as it is; when the answer is lost, so is the outcome. What only looked, as
+// a replay does, has begun no transaction.
 func (t *Tx) commit(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
+	if err := errors.Join(ctx.Err(), t.early); err != nil {
 		return fmt.Errorf("before commit: %w", err)
+	}
+	if t.begin != nil {
+		return nil
 	}
 	// The writes that go with it may still wait for a lock, which PostgreSQL itself ends.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.store.settings.LockTimeout+CommitTimeout)
@@ -206,16 +210,24 @@ type Tx struct {
 	*Session
 
 	store    *Store
-	now      time.Time
+	ctx      context.Context //nolint:containedctx // for Now, which has none of its own
+	now      time.Time       // zero until the flight of BEGIN
 	enqueues bool
 	key      *keyLookup // of a keyed transaction
 }
 
-// Now implements app.Tx.
-func (t *Tx) Now() time.Time { return t.now.UTC() }
+// Now implements app.Tx. The clock comes with the flight of BEGIN. Asked for before, it takes a flight of its own, whose
+// error comes with the next one.
+func (t *Tx) Now() time.Time {
+	if t.now.IsZero() {
+		t.started()
+		t.early = t.flush(t.ctx)
+	}
+	return t.now.UTC()
+}
 
-// PgxTx is the transaction beneath one that a Store has begun, for completing a job in it.
-func PgxTx(tx app.Tx) pgx.Tx { return tx.(*Tx).Immediate() } //nolint:forcetypeassert // there is no other
+// SessionOf is the session of a transaction that a Store has begun.
+func SessionOf(tx app.Tx) *Session { return tx.(*Tx).Session } //nolint:forcetypeassert // there is no other
 
 // Orders implements app.Tx.
 func (t *Tx) Orders() app.Orders { return orders{t.Session} }
