@@ -20,5 +20,14 @@ func TestReferenceSendsRequests(t *testing.T) {
 		}
 		p.staysInItsWidth()
 		p.shoot("docs sent")
+		const list = `#operations-orders-list-orders` // whose optional parameters stay empty
+		p.click(list + " .opblock-summary-control")
+		p.click(list + " .execute")
+		p.until(`document.querySelector('` + list + ` .live-responses-table .response-col_status') !== null`)
+		if status := p.text(list + " .live-responses-table .response .response-col_status"); status != "200" {
+			t.Errorf("%s: list-orders was answered %q: %s", look.name, status, p.text(list+" .live-responses-table"))
+		}
+		eval[*struct{}](p, `void document.querySelector('`+place+` .live-responses-table').scrollIntoView()`)
+		p.shoot("docs answer")
 	}
 }

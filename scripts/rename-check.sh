@@ -47,6 +47,7 @@ lines=$(bin/rename -module github.com/acme/other -name other 2>&1) || status=$?
 
 go vet ./...
 (cd ops && go vet ./... && go test ./...)
+(cd browser && go vet ./...)
 go test ./api ./docs ./deploy ./internal ./internal/app ./internal/domain ./internal/httpapi ./migrations
 go test ./internal/e2e -run '^TestPlaceOrderIsPlacedAndPaidOnce$'
 make check-generate

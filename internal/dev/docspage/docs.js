@@ -11,8 +11,18 @@ const ui = SwaggerUIBundle({
   showExtensions: true,
   tryItOutEnabled: true,
   validatorUrl: null,
+  plugins: [() => ({ statePlugins: { spec: { wrapActions: { updateJsonSpec: (update) => (spec) => update(withoutOptional(spec)) } } } })],
   onComplete: authorize,
 })
+
+// withoutOptional takes the examples of optional parameters away. Swagger UI would send them, and a request with an example as
+// its If-Match or its cursor is refused.
+function withoutOptional(spec) {
+  for (const parameter of Object.values(spec.components?.parameters ?? {})) {
+    if (!parameter.required) delete parameter.example
+  }
+  return spec
+}
 
 async function authorize() {
   const answer = await fetch('/docs/token')

@@ -36,10 +36,18 @@ func Handler(api *url.URL, token func(context.Context) (string, error)) http.Han
 		w.Header().Set("Cache-Control", "no-store")
 		_ = json.NewEncoder(w).Encode(map[string]string{"access_token": minted, "token_type": "Bearer"})
 	})
-	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(api) }}
-	mux.Handle("/v1/", proxy)
-	mux.Handle("GET /openapi.yaml", proxy)
+	mux.Handle("/v1/", proxy(api))
+	mux.Handle("GET /openapi.yaml", proxy(api))
 	return mux
+}
+
+// proxy hands requests on, and answers with the headers of the API alone.
+func proxy(api *url.URL) http.Handler {
+	next := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(api) }}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		clear(w.Header())
+		next.ServeHTTP(w, r)
+	})
 }
 
 func withPolicy(next http.Handler) http.Handler {
