@@ -66,26 +66,12 @@ func (f *finder) visit(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.ImportSpec:
 		return false
-	case *ast.BinaryExpr:
-		if n.Op != token.ADD || !isText(n.X) && !isText(n.Y) {
-			f.operator(n.OpPos, n.Op)
-		}
+	case ast.Expr:
+		f.expression(n)
 	case *ast.AssignStmt:
 		f.operator(n.TokPos, n.Tok)
 	case *ast.IncDecStmt:
 		f.operator(n.TokPos, n.Tok)
-	case *ast.UnaryExpr:
-		if n.Op == token.NOT {
-			f.add(n.OpPos, n.X.Pos(), "")
-		}
-	case *ast.Ident:
-		if other, ok := map[string]string{"true": "false", "false": "true"}[n.Name]; ok {
-			f.add(n.Pos(), n.End(), other)
-		}
-	case *ast.BasicLit:
-		if whole, err := strconv.ParseInt(n.Value, 0, 64); err == nil && n.Kind == token.INT {
-			f.add(n.Pos(), n.End(), strconv.FormatInt(whole+1, 10))
-		}
 	case *ast.ExprStmt:
 		f.add(n.Pos(), n.End(), "")
 	case *ast.IfStmt:
@@ -96,6 +82,27 @@ func (f *finder) visit(n ast.Node) bool {
 		f.result(n)
 	}
 	return true
+}
+
+func (f *finder) expression(e ast.Expr) {
+	switch e := e.(type) {
+	case *ast.BinaryExpr:
+		if e.Op != token.ADD || !isText(e.X) && !isText(e.Y) {
+			f.operator(e.OpPos, e.Op)
+		}
+	case *ast.UnaryExpr:
+		if e.Op == token.NOT {
+			f.add(e.OpPos, e.X.Pos(), "")
+		}
+	case *ast.Ident:
+		if other, ok := map[string]string{"true": "false", "false": "true"}[e.Name]; ok {
+			f.add(e.Pos(), e.End(), other)
+		}
+	case *ast.BasicLit:
+		if whole, err := strconv.ParseInt(e.Value, 0, 64); err == nil && e.Kind == token.INT {
+			f.add(e.Pos(), e.End(), strconv.FormatInt(whole+1, 10))
+		}
+	}
 }
 
 func isText(e ast.Expr) bool {

@@ -55,8 +55,8 @@ var faults = []planted{
 		whole, "TestIdempotencyAClientThatLeavesDuringTheCommitDoesNotAbortIt",
 	},
 	{
-		"a COMMIT is sent for a caller that has gone", store + "store.go", "err := ctx.Err(); err != nil", "err := ctx.Err(); err != nil && t == nil",
-		whole, "TestIdempotencyAClientThatLeavesBeforeTheCommitLeavesNothing",
+		"a COMMIT is sent for a caller that has gone", store + "store.go", "errors.Join(ctx.Err(), t.early)", "t.early",
+		stored, "TestACallerThatHasGoneCommitsNothing",
 	},
 	{
 		"a lost COMMIT is called undone", store + "store.go", `"%w: %w", app.ErrOutcomeUnknown`, `"%w: %w", app.ErrTryAgain`,

@@ -71,6 +71,25 @@ func TestTheIndexAdmitsOneRequestWithoutTheTurn(t *testing.T) {
 	require.Equal(t, &app.KeyRecord{Fingerprint: app.Fingerprint{1}, Reply: replyOf(winner)}, found)
 }
 
+// Ensure COMMIT is not sent for a caller that has gone when its work was done.
+//
+// Standard: litespec/ext/concurrency#store-idempotency-state-atomically
+func TestACallerThatHasGoneCommitsNothing(t *testing.T) {
+	t.Parallel()
+	s := newSaving(t)
+	s.addNotes()
+	ctx, leave := context.WithCancel(t.Context())
+	err := s.InKeyedTx(ctx, keyOf("k"), func(ctx context.Context, tx app.Tx) error {
+		err := note(ctx, tx, "gone")
+		tx.CompleteKey(app.Fingerprint{1}, replyOf("gone"), time.Hour)
+		leave()
+		return err
+	})
+	require.Error(t, err)
+	require.NotErrorIs(t, err, app.ErrOutcomeUnknown)
+	require.Empty(t, s.notes())
+}
+
 // Ensure the same where the record of the key has expired and was not removed: one of the two replaces it.
 //
 // Standard: litespec/ext/concurrency#enforce-key-uniqueness
