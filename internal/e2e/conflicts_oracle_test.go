@@ -70,6 +70,18 @@ func TestForeignProductsAnswerLikeNoProducts(t *testing.T) {
 	require.Zero(t, s.Count(t, `idempotency_keys WHERE tenant_id = 'acme'`), "a denied request spent its key")
 }
 
+// Ensure an order takes the prices of its own tenant, where another one has a product of the same sku.
+func TestPricesAreThoseOfTheTenant(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	s.ProductOf(t, "acme", shopSKU, 100, 10)
+	acme := s.AsOf(t, "alice", "acme", testkit.AllScopes)
+	for c, total := range map[*testkit.Caller]int64{s.alice: shopTotal, acme: 200} {
+		order := c.Place("k", testkit.OrderBody("pm_card_visa", shopSKU, "2"))
+		require.Equal(t, total, c.Get("/v1/orders/"+order).Number("total.amount"))
+	}
+}
+
 // Ensure the requests that the contract shows get as far as the order: with a good body and the order's tag, its own customer,
 // as staff, is not told that there is none. Without this, the test above would prove nothing of an operation whose example
 // is refused for another reason.

@@ -88,7 +88,7 @@ var faults = []planted{
 	},
 	{
 		"a product of another tenant is for sale", store + "catalogue.go", "WHERE tenant_id = $1 AND sku = ANY($2)`, all", "WHERE $1 <> '' AND sku = ANY($2)`, all",
-		whole, "TestForeignProductsAnswerLikeNoProducts",
+		whole, "TestPricesAreThoseOfTheTenant",
 	},
 	{
 		"the purge takes the newest", store + "purge.go", "ORDER BY expires_at LIMIT $2 FOR UPDATE", "ORDER BY expires_at DESC LIMIT $2 FOR UPDATE",
