@@ -14,24 +14,20 @@ import (
 
 	"example.com/orders/client"
 	"example.com/orders/client/openapi"
-	"example.com/orders/internal/dev/lossy"
 	"example.com/orders/internal/dev/testkit"
 )
 
 // service is the running service behind a proxy that can lose what passes.
 type service struct {
 	*testkit.Service
-	proxy *lossy.Proxy
+	proxy *testkit.Proxy
 }
 
 func start(t *testing.T) service {
 	t.Helper()
 	s := testkit.Start(t)
 	s.Product(t, "TEA-001", 1999, 100)
-	proxy, err := lossy.Start(s.URL)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, proxy.Close()) })
-	return service{s, proxy}
+	return service{s, testkit.StartProxy(t, s.URL)}
 }
 
 // as returns a client through the proxy. Every attempt has a connection of its own: on a reused one that breaks, Go's
@@ -40,7 +36,7 @@ func (s service) as(t *testing.T, actor string) *client.Client {
 	t.Helper()
 	token, err := s.Sandbox.Token(actor, "default", testkit.AllScopes+" orders:admin", time.Hour)
 	require.NoError(t, err)
-	c, err := client.New(s.proxy.URL(), client.StaticToken(token), client.WithLimit(testkit.Wait),
+	c, err := client.New(s.proxy.URL, client.StaticToken(token), client.WithLimit(testkit.Wait),
 		client.WithHTTPClient(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}))
 	require.NoError(t, err)
 	return c

@@ -111,7 +111,7 @@ func requireAlike(t *testing.T, table string, service, baseline map[string]any) 
 
 type shop struct{ *testkit.Service }
 
-func startBehindWire(t *testing.T) (shop, *testkit.Wire) {
+func startBehindWire(t *testing.T) (shop, *testkit.Proxy) {
 	t.Helper()
 	s := testkit.Start(t)
 	_, err := s.DB.Exec(t.Context(), `
@@ -122,9 +122,10 @@ func startBehindWire(t *testing.T) (shop, *testkit.Wire) {
 		INSERT INTO stock SELECT $1, 'SKU-' || 100000 + i, 1000, now(), 1 FROM generate_series(0, $2 - 1) i`, tenant, testSKUs)
 	require.NoError(t, err)
 	s.StopAPI(t)
-	wire := testkit.StartWire(t, s.DatabaseURL)
+	wire := testkit.StartProxy(t, s.DatabaseURL)
 	s.Env["DATABASE_URL"] = wire.URL
 	s.StartAPI(t)
+	wire.Record()
 	return shop{s}, wire
 }
 

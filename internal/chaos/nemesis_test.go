@@ -145,7 +145,7 @@ func (n *nemesis) harmLink() {
 	case 0:
 		n.note("cuts", "cut %s for %s", name, length)
 		l.Cut()
-		undo = l.Mend
+		undo = func() { require.NoError(n.t, l.Mend()) }
 	case 1:
 		n.note("delays", "delay %s by %d ms for %s", name, delay, length)
 		l.Slow(delay)

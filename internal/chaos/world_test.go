@@ -48,8 +48,8 @@ type world struct {
 	began  time.Time
 	server *postgres.Server
 	apis   []string // where clients reach each API
-	links  map[string]*testkit.Link
-	wires  []*testkit.PGProxy // before the database of each process
+	links  map[string]*testkit.Proxy
+	wires  []*testkit.Proxy // before the database of each process
 	parts  []*part
 	seen   map[string]int64 // see witness
 
@@ -69,7 +69,7 @@ type part struct {
 
 func startWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{t: t, links: map[string]*testkit.Link{}, seen: map[string]int64{}}
+	w := &world{t: t, links: map[string]*testkit.Proxy{}, seen: map[string]int64{}}
 	w.startDatabase()
 	provider := testkit.Sandbox(t)
 	w.Sandbox = provider.Sandbox
@@ -85,7 +85,7 @@ func startWorld(t testing.TB) *world {
 	for _, p := range programs {
 		w.addPart(p.name, p.command, base, provider.URL())
 	}
-	w.links["events"] = testkit.LinkTo(t, "http://"+w.parts[0].env["API_ADDR"])
+	w.links["events"] = testkit.StartProxy(t, "http://"+w.parts[0].env["API_ADDR"])
 	w.Sandbox.SetEventsURL(w.links["events"].URL + testkit.EventsPath)
 	for _, p := range w.parts {
 		w.launch(p)
@@ -118,16 +118,16 @@ func (w *world) startDatabase() {
 func (w *world) addPart(name, command string, base map[string]string, provider string) {
 	w.t.Helper()
 	p := &part{name: name, command: command, env: maps.Clone(base)}
-	w.links[name+" to database"] = testkit.LinkTo(w.t, w.DatabaseURL)
-	wire := testkit.StartPGProxy(w.t, w.links[name+" to database"].URL)
+	w.links[name+" to database"] = testkit.StartProxy(w.t, w.DatabaseURL)
+	wire := testkit.StartProxy(w.t, w.links[name+" to database"].URL)
 	w.wires = append(w.wires, wire)
 	p.env["DATABASE_URL"] = wire.URL
 	if command == "api" {
 		p.env["API_ADDR"] = freeAddress(w.t)
-		w.links["clients to "+name] = testkit.LinkTo(w.t, "http://"+p.env["API_ADDR"])
+		w.links["clients to "+name] = testkit.StartProxy(w.t, "http://"+p.env["API_ADDR"])
 		w.apis = append(w.apis, w.links["clients to "+name].URL)
 	} else {
-		w.links[name+" to provider"] = testkit.LinkTo(w.t, provider)
+		w.links[name+" to provider"] = testkit.StartProxy(w.t, provider)
 		p.env["STRIPE_BASE_URL"] = w.links[name+" to provider"].URL
 	}
 	w.parts = append(w.parts, p)

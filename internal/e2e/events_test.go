@@ -132,7 +132,7 @@ func TestEventsWhoseCommitIsLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := openShop(t)
-			proxy := testkit.StartPGProxy(t, s.DatabaseURL)
+			proxy := testkit.StartProxy(t, s.DatabaseURL)
 			behind := s
 			behind.Service = s.Another(t, "DATABASE_URL", proxy.URL)
 			event := s.anEvent(s.place("pm_card_visa"))
@@ -149,7 +149,7 @@ func TestEventsWhoseCommitIsLost(t *testing.T) {
 func TestEventsWhileTheDatabaseIsDown(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
-	way := testkit.LinkTo(t, s.DatabaseURL)
+	way := testkit.StartProxy(t, s.DatabaseURL)
 	behind := s.Another(t, "DATABASE_URL", way.URL, "DB_ACQUIRE_TIMEOUT", "1s")
 	s.Sandbox.SetEventsURL(behind.URL + testkit.EventsPath)
 	order := s.place("pm_card_visa")
@@ -158,7 +158,7 @@ func TestEventsWhileTheDatabaseIsDown(t *testing.T) {
 	s.jobDone("charge-order", order)
 	testkit.Eventually(t, "a refused delivery", func() bool { return len(statuses(s.Sandbox.Deliveries())) > 0 })
 	s.requireEvents(0, 0)
-	way.Mend()
+	require.NoError(t, way.Mend())
 	s.delivered()
 	require.Contains(t, statuses(s.Sandbox.Deliveries()), http.StatusServiceUnavailable)
 	require.Contains(t, statuses(s.Sandbox.Deliveries()), http.StatusOK)

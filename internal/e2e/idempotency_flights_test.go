@@ -16,13 +16,13 @@ func TestIdempotencyWritesGoWithTheCommit(t *testing.T) {
 	t.Parallel()
 	s := startPatient(t)
 	s.StopAPI(t)
-	wire := testkit.StartWire(t, s.DatabaseURL)
+	wire := testkit.StartProxy(t, s.DatabaseURL)
 	s.Env["DATABASE_URL"], s.Env["DB_MAX_CONNS"] = wire.URL, "1"
 	s.StartAPI(t)
 	alice := s.As(t, "alice")
 	look := []string{`^SELECT fingerprint, .*FROM idempotency_keys`}
 
-	wire.Forget()
+	wire.Record()
 	first := place(alice, "k", tea())
 	requirePlaced(t, first)
 	requireFlights(t, wire.Flights("orders-api"),
@@ -36,7 +36,7 @@ func TestIdempotencyWritesGoWithTheCommit(t *testing.T) {
 			`INSERT INTO idempotency_keys`, `^commit$`,
 		})
 
-	wire.Forget()
+	wire.Record()
 	requireReplay(t, first, place(alice, "k", tea()))
 	requireFlights(t, wire.Flights("orders-api"), look)
 }

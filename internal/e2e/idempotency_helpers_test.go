@@ -56,11 +56,11 @@ func startPatient(t *testing.T, env ...string) *testkit.Service {
 }
 
 // startBehindProxy is startPatient with a proxy between the API and PostgreSQL.
-func startBehindProxy(t *testing.T) (*testkit.Service, *testkit.PGProxy) {
+func startBehindProxy(t *testing.T) (*testkit.Service, *testkit.Proxy) {
 	t.Helper()
 	testkit.MarkGoroutines(t)
 	database := pgtest.Database(t, pgtest.Migrator("orders", migrations.UpDB))
-	proxy := testkit.StartPGProxy(t, database)
+	proxy := testkit.StartProxy(t, database)
 	s := testkit.StartOn(t, database, patient("DATABASE_URL", proxy.URL)...)
 	s.Product(t, "TEA-001", 1999, 10)
 	return s, proxy

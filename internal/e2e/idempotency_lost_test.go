@@ -48,14 +48,14 @@ func TestIdempotencyAKilledAPILeavesNothing(t *testing.T) {
 func TestIdempotencyALostAnswerIsReplayed(t *testing.T) {
 	t.Parallel()
 	s := startPatient(t)
-	proxy := s.StartHTTPProxy(t)
+	proxy := testkit.StartProxy(t, s.URL)
 	alice := s.At(proxy.URL).As(t, "alice")
 	// A connection of its own for each request: Go's client would repeat the request by itself on a used one.
 	alice.HTTP.Transport = testkit.Checked(t, &http.Transport{DisableKeepAlives: true})
-	proxy.LoseNext()
+	proxy.LoseAnswers(1)
 	require.Zero(t, place(alice, "k", tea()).Status)
 	requireStored(t, s, 1)
-	requireReplay(t, testkit.Take(t, proxy.Lost), place(alice, "k", tea()))
+	requireReplay(t, proxy.Lost(), place(alice, "k", tea()))
 	requireStored(t, s, 1)
 }
 

@@ -332,14 +332,14 @@ func (s *leakStory) databaseErrors() {
 	requireStatus(s.t, http.StatusInternalServerError, place(s.alice, leakKey+"-row", leakBody()))
 	s.exec(`ALTER TABLE orders DROP CONSTRAINT test_leak`)
 
-	way := testkit.LinkTo(s.t, s.Env["DATABASE_URL"])
+	way := testkit.StartProxy(s.t, s.Env["DATABASE_URL"])
 	s.Log = debugLog(s.api)
 	other := s.Another(s.t, "DATABASE_URL", way.URL, "DB_ACQUIRE_TIMEOUT", "1s")
 	behind := *other.As(s.t, leakSubject)
 	behind.HTTP.Transport = s.answers.over(behind.HTTP.Transport)
 	way.Cut()
 	requireStatus(s.t, http.StatusServiceUnavailable, place(&behind, leakKey, leakBody()))
-	way.Mend()
+	require.NoError(s.t, way.Mend())
 }
 
 // panics asks a boundary that panics.

@@ -74,7 +74,7 @@ func TestLifecycleReadiness(t *testing.T) {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
 			s := testkit.Start(t)
-			database := testkit.LinkTo(t, s.DatabaseURL)
+			database := testkit.StartProxy(t, s.DatabaseURL)
 			s.Env["DATABASE_URL"] = database.URL
 			p := testkit.Process(t, command, s.Env)
 			awaitReady(t, p, http.StatusOK)
@@ -82,7 +82,7 @@ func TestLifecycleReadiness(t *testing.T) {
 			database.Cut()
 			awaitReady(t, p, http.StatusServiceUnavailable)
 			require.Equal(t, http.StatusOK, asks(p, "/livez"))
-			database.Mend()
+			require.NoError(t, database.Mend())
 			awaitReady(t, p, http.StatusOK)
 
 			database.Silence()

@@ -39,7 +39,7 @@ func (s shop) requireRecovered(first testkit.Answer, firstKey, key string) {
 func TestOutageMetricsOfASilentDatabase(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
-	database := testkit.LinkTo(t, s.DatabaseURL)
+	database := testkit.StartProxy(t, s.DatabaseURL)
 	s.Env["DATABASE_URL"] = database.URL
 	worker := testkit.Process(t, "worker", s.Env)
 	s.placePaid("pm_card_visa")
@@ -64,7 +64,7 @@ func TestOutageDatabaseGone(t *testing.T) {
 	requirePlaced(t, first)
 	database.Cut()
 	s.requireAllTryAgain(first.Text("id"), "k")
-	database.Mend()
+	require.NoError(t, database.Mend())
 	s.requireRecovered(first, "first", "k")
 	requireStored(t, s.Service, 2)
 }

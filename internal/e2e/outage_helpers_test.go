@@ -7,11 +7,11 @@ import (
 )
 
 // openShopBehind is openShop with a link between the service and its database.
-func openShopBehind(t *testing.T, env ...string) (shop, *testkit.Link) {
+func openShopBehind(t *testing.T, env ...string) (shop, *testkit.Proxy) {
 	t.Helper()
 	s := openShop(t, env...)
 	s.StopAPI(t)
-	n := testkit.LinkTo(t, s.DatabaseURL)
+	n := testkit.StartProxy(t, s.DatabaseURL)
 	s.Env["DATABASE_URL"] = n.URL
 	s.StartAPI(t)
 	s.alice = s.As(t, "alice")

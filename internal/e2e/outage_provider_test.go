@@ -19,7 +19,7 @@ import (
 func TestOutageProviderGone(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, rarely()...)
-	provider := testkit.LinkTo(t, s.Env["STRIPE_BASE_URL"])
+	provider := testkit.StartProxy(t, s.Env["STRIPE_BASE_URL"])
 	s.Env["STRIPE_BASE_URL"] = provider.URL
 	log := keepJournal(s.Service)
 	startIdleWorker(t, s.Service)
@@ -41,7 +41,7 @@ func TestOutageProviderGone(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, attempts, 4*len(orders))
 	require.LessOrEqual(t, len(lines), attempts+5, "lines beside those of the attempts:\n%s", log.text())
-	provider.Mend()
+	require.NoError(t, provider.Mend())
 	for _, order := range orders {
 		s.alice.PaymentStatus(order, "succeeded")
 		require.Equal(t, 1, s.charged(order))
@@ -167,7 +167,7 @@ func TestOutageWorkerWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, rarely()...)
 	api := s.alice
-	database := testkit.LinkTo(t, s.DatabaseURL)
+	database := testkit.StartProxy(t, s.DatabaseURL)
 	s.Env["DATABASE_URL"] = database.URL
 	log := keepJournal(s.Service)
 	startIdleWorker(t, s.Service)
@@ -193,7 +193,7 @@ func TestOutageWorkerWithoutDatabase(t *testing.T) {
 	for message, n := range said {
 		require.LessOrEqual(t, n, most, message)
 	}
-	database.Mend()
+	require.NoError(t, database.Mend())
 	s.alice.PaymentStatus(order, "succeeded")
 	requireNoLeak(t, s.Service, "worker")
 }

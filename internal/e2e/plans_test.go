@@ -92,11 +92,11 @@ type wired struct {
 	templates []bulk.Template
 }
 
-func wiredShop(t *testing.T) (wired, *testkit.Wire) {
+func wiredShop(t *testing.T) (wired, *testkit.Proxy) {
 	t.Helper()
 	s := wired{Service: testkit.Start(t)}
 	s.StopAPI(t)
-	wire := testkit.StartWire(t, s.DatabaseURL)
+	wire := testkit.StartProxy(t, s.DatabaseURL)
 	s.Env["DATABASE_URL"] = wire.URL
 	s.Env["PURGE_INTERVAL"], s.Env["RECONCILE_INTERVAL"], s.Env["RECONCILE_AGE"] = "1s", "1s", "0s"
 	s.Env["DB_MAX_CONNS"] = "1" // each connection plans for itself
@@ -149,7 +149,7 @@ type operation struct {
 const planned = 8
 
 // runHotPath runs each operation several times and notes what it sends.
-func (s wired) runHotPath(t *testing.T, wire *testkit.Wire) (path []operation) {
+func (s wired) runHotPath(t *testing.T, wire *testkit.Proxy) (path []operation) {
 	t.Helper()
 	customer, clerk := s.As(t, "customer-3"), s.AsOf(t, "clerk", "default", testkit.AllScopes+" orders:admin")
 	body := testkit.OrderBody("pm_card_visa", "SKU-100007", "1", "SKU-104000", "2")
@@ -180,7 +180,7 @@ func (s wired) runHotPath(t *testing.T, wire *testkit.Wire) (path []operation) {
 				"If-Match", customer.Get(orders[n]).Header.Get("ETag"))
 		}},
 	} {
-		wire.Forget()
+		wire.Record()
 		for n := range planned {
 			a := o.run(n)
 			require.Less(t, a.Status, 300, "%s: %s", o.name, a.Body)
@@ -192,13 +192,13 @@ func (s wired) runHotPath(t *testing.T, wire *testkit.Wire) (path []operation) {
 }
 
 // runJobs lets the worker charge orders, purge and reconcile.
-func (s wired) runJobs(t *testing.T, wire *testkit.Wire, customer *testkit.Caller, body string) operation {
+func (s wired) runJobs(t *testing.T, wire *testkit.Proxy, customer *testkit.Caller, body string) operation {
 	t.Helper()
 	ids := make([]string, planned)
 	for n := range ids {
 		ids[n] = customer.Place(fmt.Sprintf("charged-%d", n), body)
 	}
-	wire.Forget()
+	wire.Record()
 	s.StartWorker(t)
 	for _, id := range ids {
 		customer.PaymentStatus(id, "succeeded")

@@ -7,7 +7,6 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"example.com/orders/internal/dev/lossy"
 	"example.com/orders/internal/dev/testkit"
 )
 
@@ -16,9 +15,9 @@ import (
 type Service struct {
 	*testkit.Service
 
-	Proxy     *lossy.Proxy // to the API, for losing answers
-	Ops       string       // where /metrics of the API is
-	EventsURL string       // where the provider delivers its events
+	Proxy     *testkit.Proxy // to the API, for losing answers
+	Ops       string         // where /metrics of the API is
+	EventsURL string         // where the provider delivers its events
 	Worker    Worker
 	Traces    trace.TracerProvider // of what the scenarios do themselves
 }

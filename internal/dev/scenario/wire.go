@@ -69,7 +69,7 @@ func (r *Run) untold(actor string) *client.Client {
 
 // lossily is as, through the proxy that loses answers.
 func (r *Run) lossily(actor string) *client.Client {
-	return r.client(r.Proxy.URL(), actor, r.wire(actor, true))
+	return r.client(r.Proxy.URL, actor, r.wire(actor, true))
 }
 
 // quiet is a client that reads everything. It has neither spans nor a word in the tale.

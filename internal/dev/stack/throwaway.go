@@ -13,7 +13,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.opentelemetry.io/otel/sdk/trace"
 
-	"example.com/orders/internal/dev/lossy"
 	"example.com/orders/internal/dev/scenario"
 	"example.com/orders/internal/dev/spans"
 	"example.com/orders/internal/dev/testkit"
@@ -88,11 +87,11 @@ func (t *throwaway) start(ctx context.Context) (*scenario.Service, error) {
 	if err := t.StartOps(ctx, nil); err != nil {
 		return nil, err
 	}
-	proxy, err := lossy.Start(t.API.URL())
+	proxy, err := testkit.NewProxy(t.API.URL())
 	if err != nil {
 		return nil, err
 	}
-	t.OnStop(func(context.Context) error { return proxy.Close() })
+	t.OnStop(func(context.Context) error { proxy.Close(); return nil })
 	db, err := pgxpool.New(ctx, t.Env["DATABASE_URL"])
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)

@@ -1,0 +1,9 @@
+package testkit_test
+
+import (
+	"testing"
+
+	"example.com/orders/internal/dev/postgres/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
