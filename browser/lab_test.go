@@ -1,8 +1,11 @@
 package browser
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -54,6 +57,29 @@ func TestTwoThousandItems(t *testing.T) {
 			return performance.now() - from
 		})()`)
 		t.Logf("%s: %d items drawn in %.0f ms", look.name, len(r.Items), took)
+	}
+}
+
+// Ensure that a run that a lab has recorded is drawn whole: see TestRecordedRun of internal/dev/lab.
+func TestRecordedRun(t *testing.T) {
+	raw, err := os.ReadFile("../internal/dev/lab/testdata/run.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r labRun
+	if err := json.Unmarshal(raw, &r); err != nil {
+		t.Fatal(err)
+	}
+	r.Scenario = "duplicates"
+	lab := shop(r)
+	for _, look := range append(slices.Clone(looks), look{"small phone", 360, 640, "light", true}, look{"tablet", 900, 700, "light", true}) {
+		p := openLab(t, look, lab.serve(t)+"#scenario="+r.Scenario+"&run="+r.ID)
+		p.until(fmt.Sprintf(`document.querySelectorAll('.bar').length === %d`, len(r.Items)))
+		if arrows := eval[int](p, `document.querySelectorAll('.arrow[d]').length`); arrows < 20 {
+			t.Errorf("%s: only %d arrows are drawn", look.name, arrows)
+		}
+		p.staysInItsWidth()
+		p.shoot("recorded")
 	}
 }
 
@@ -220,6 +246,30 @@ func TestAddress(t *testing.T) {
 	p.runByKeyboard()
 	if got := eval[string](p, `location.hash`); got != "#scenario=duplicates&duplicates=7&run=1" {
 		t.Errorf("the address of the run is %q", got)
+	}
+}
+
+// Ensure that the list of scenarios is folded on a phone once one is chosen, and stays open on a wide window.
+func TestListFolds(t *testing.T) {
+	url := shop(duplicates("1", 2)).serve(t)
+	for _, look := range []look{looks[0], looks[2]} {
+		p := openLab(t, look, url)
+		const open = `document.querySelector('#scenarios details').open`
+		if got := eval[bool](p, open); got == look.touch {
+			t.Errorf("%s: the list is open: %t", look.name, got)
+		}
+		if look.touch {
+			p.tabTo("#scenarios summary")
+			p.press(kb.Enter)
+			p.until(open)
+			p.shoot("list")
+		}
+		p.tabTo("#list li:last-child a")
+		p.press(kb.Enter)
+		p.until(`document.querySelector('[name=crash_at]') !== null`)
+		if got := eval[bool](p, open); got == look.touch {
+			t.Errorf("%s: with a scenario chosen, the list is open: %t", look.name, got)
+		}
 	}
 }
 

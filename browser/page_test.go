@@ -52,7 +52,7 @@ type page struct {
 func open(t *testing.T, look look, url string, allowed ...string) *page {
 	t.Helper()
 	tab, closeTab := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
-	ctx, cancel := context.WithTimeout(tab, 5*time.Minute)
+	ctx, cancel := context.WithTimeout(tab, 20*time.Minute)
 	t.Cleanup(func() { cancel(); closeTab() })
 	p := &page{t: t, ctx: ctx, look: look}
 	if err := chromedp.Listen(ctx, p.heard); err != nil {

@@ -19,7 +19,7 @@ import (
 	"example.com/orders/internal/dev/testkit"
 )
 
-var update = flag.Bool("update", false, "record page/testdata/run.json anew")
+var update = flag.Bool("update", false, "record testdata/run.json anew")
 
 // visitor is a browser at a lab of its own.
 type visitor struct {
@@ -93,7 +93,7 @@ func TestScenariosPass(t *testing.T) {
 // Ensure the recorded run that the page is tested with is one of this lab: with -update it is recorded anew.
 func TestRecordedRun(t *testing.T) {
 	t.Parallel()
-	const path = "page/testdata/run.json"
+	const path = "testdata/run.json"
 	if *update {
 		_, raw := visit(t).run("duplicates-at-once", map[string]int{"duplicates": 6})
 		require.NoError(t, os.WriteFile(path, []byte(raw), 0o644))

@@ -6,7 +6,7 @@ export class ItemPanel {
   constructor(panel, timeline) {
     this.panel = panel
     this.timeline = timeline
-    panel.addEventListener('keydown', (event) => { if (event.key === 'Escape') this.close() })
+    document.addEventListener('keydown', (event) => { if (event.key === 'Escape') this.close() })
   }
 
   // open shows an item and moves the focus into the panel, to the control of that name.

@@ -25,13 +25,14 @@ function showHint(item) {
 
 function showState(kind, text, again = null) {
   $('state').className = kind
-  if ($('state').textContent !== text) $('state').textContent = text
+  if ($('state').textContent !== text) $('state').textContent = text // a screen reader reads out every change
+  $('elapsed').textContent = ''
   $('again').hidden = !again
   $('again').onclick = again
 }
 
 function stateOf(run) {
-  if (run.state === 'running') return `Running, ${time(run.took_us ?? 0)} so far`
+  if (run.state === 'running') return 'Running'
   const wrong = run.checks.filter((check) => !check.ok).length
   if (run.state === 'passed') return `Passed ${count(run.checks.length, 'check')} in ${time(run.took_us)}`
   return wrong > 0 ? `Failed ${wrong} of ${count(run.checks.length, 'check')}` : 'Failed before its checks'
@@ -127,7 +128,10 @@ function showNothing() {
 function showRun(run) {
   showState(run.state, stateOf(run))
   $('run').toggleAttribute('aria-disabled', false)
-  if (run.state === 'running') $('run').setAttribute('aria-disabled', 'true')
+  if (run.state === 'running') {
+    $('run').setAttribute('aria-disabled', 'true')
+    $('elapsed').textContent = `${time(run.took_us ?? 0)} so far`
+  }
   timeline.show(run)
   if (!$('item').hidden) timeline.markOpen(panel.id)
   showChanged($('checks'), run.checks, checkItem, run.state === 'running' ? 'Not checked yet.' : 'Nothing was checked.')

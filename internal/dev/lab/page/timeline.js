@@ -52,7 +52,8 @@ export class Timeline {
     }
     this.run = run
     this.end = Math.max(1, run.took_us ?? 0, ...run.items.map((item) => Math.max(item.start_us, item.end_us ?? 0)))
-    this.items = run.items.map((item) => ({ ...item, end_us: Math.max(item.start_us, item.end_us ?? this.end) }))
+    const known = new Set(run.lanes.map((lane) => lane.id))
+    this.items = run.items.filter((item) => known.has(item.lane)).map((item) => ({ ...item, end_us: Math.max(item.start_us, item.end_us ?? this.end) }))
     this.byID = new Map(this.items.map((item) => [item.id, item]))
     this.caused = this.pair()
     this.lanes = run.lanes.map((lane) => this.lane(lane))
@@ -243,7 +244,8 @@ export class Timeline {
       if (!from || !to) continue
       const down = from.top < to.top
       for (const { caused, sent, received, node } of ways) {
-        node.setAttribute('d', `M${this.x(sent).toFixed(1)} ${this.y(from, item, down)}L${this.x(received).toFixed(1)} ${this.y(to, caused, !down)}`)
+        const start = `${this.x(sent).toFixed(1)} ${this.y(from, item, down)}`
+        node.setAttribute('d', `M${start}L${this.x(received).toFixed(1)} ${this.y(to, caused, !down)}`)
       }
     }
   }
@@ -256,7 +258,7 @@ export class Timeline {
 
   drawAxis() {
     const quiet = this.scale.parts.filter((part) => part.quiet)
-    const free = ({ x }) => quiet.every((part) => x + tickWidth < part.x || x > part.x + part.width)
+    const free = ({ x }) => x + tickWidth < this.scale.width + margin && quiet.every((part) => x + tickWidth < part.x || x > part.x + part.width)
     const names = this.scale.ticks(90).filter(free).map(({ us, x }) => placed(el('span', { class: 'tick' }, time(Math.round(us))), x + margin))
     const idle = quiet.map((part) => placed(el('span', { class: 'quiet', title: 'Nothing begins or ends here.' }, time(part.to - part.from)), part.x + margin))
     this.axis.replaceChildren(...names, ...idle, ...this.flags())
