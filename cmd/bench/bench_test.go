@@ -130,3 +130,17 @@ func TestFlagsAreChecked(t *testing.T) {
 	require.Equal(t, []int{1, 8}, o.clients)
 	require.Equal(t, 1, o.rounds)
 }
+
+// Ensure the command that a page names has what the figures depend on, and no path of the machine.
+func TestCommandHasNoPath(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"-write=docs/performance.md":                "make bench",
+		"-rounds=1 -json=/some/where -seconds=2":    `make bench BENCH="-rounds=1 -seconds=2"`,
+		"-scale -rows=1000 -write=/some/where/page": `make bench-scale BENCH="-rows=1000"`,
+	} {
+		o, err := parse(strings.Fields(args), io.Discard)
+		require.NoError(t, err)
+		require.Equal(t, want, o.command)
+	}
+}

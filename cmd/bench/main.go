@@ -11,6 +11,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"example.com/orders/internal/boot/process"
@@ -18,6 +19,7 @@ import (
 )
 
 func main() {
+	debug.SetGCPercent(400) // the load and the sandbox run in this process, and what they cost is missing to the service
 	process.Main("orders-bench", func(ctx context.Context, _ config.Lookup, _ *slog.Logger) error {
 		o, err := parse(os.Args[1:], os.Stderr)
 		if errors.Is(err, flag.ErrHelp) {

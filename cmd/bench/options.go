@@ -26,7 +26,7 @@ type options struct {
 	json       string
 	page       string
 	profile    string
-	command    string // as it was called, for the page
+	command    string // that makes the same figures, for the page
 }
 
 func parse(args []string, usage io.Writer) (options, error) {
@@ -35,8 +35,8 @@ func parse(args []string, usage io.Writer) (options, error) {
 	var quick bool
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(usage)
-	f.Float64Var(&o.seconds, "seconds", 5, "how long one measurement takes; those of reads take half of it")
-	f.IntVar(&o.rounds, "rounds", 5, "how often each measurement is made; medians are reported")
+	f.Float64Var(&o.seconds, "seconds", 4, "how long one measurement takes; those of reads take half of it")
+	f.IntVar(&o.rounds, "rounds", 3, "how often each measurement is made; medians are reported")
 	f.StringVar(&clients, "clients", "1,8,32", "connections that send requests at once, a column each")
 	f.IntVar(&o.samples, "samples", 40, "orders whose time to the provider's ledger is measured, on an idle system")
 	f.IntVar(&o.skus, "skus", 10_000, "products that the orders are spread over")
@@ -53,7 +53,7 @@ func parse(args []string, usage io.Writer) (options, error) {
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
-	o.command = strings.TrimSpace("bin/bench " + strings.Join(args, " "))
+	o.command = command(f)
 	if quick && o.page != "" {
 		return o, errors.New("-quick figures are not for -write")
 	}
@@ -68,6 +68,25 @@ func parse(args []string, usage io.Writer) (options, error) {
 		o.clients = append(o.clients, n)
 	}
 	return o, o.check()
+}
+
+// command is the call that makes the same figures, without the files that they went to.
+func command(f *flag.FlagSet) string {
+	target := "make bench"
+	var others []string
+	f.Visit(func(set *flag.Flag) {
+		switch set.Name {
+		case "scale":
+			target = "make bench-scale"
+		case "json", "write", "profile":
+		default:
+			others = append(others, "-"+set.Name+"="+set.Value.String())
+		}
+	})
+	if others == nil {
+		return target
+	}
+	return fmt.Sprintf("%s BENCH=%q", target, strings.Join(others, " "))
 }
 
 func (o options) check() error {

@@ -212,8 +212,11 @@ func (b *bench) bulkLoad(ctx context.Context, templates []copiedOrder, rows bulk
 }
 
 // measurePurge compares place-order while there is nothing to purge with place-order while a worker purges, round by
-// round. The worker charges orders all the time, in both.
+// round. The queue of the charges is paused, so that the worker does nothing else.
 func (b *bench) measurePurge(ctx context.Context, s *scale, templates []copiedOrder) error {
+	if _, err := b.db.Exec(ctx, `UPDATE river_queue SET paused_at = now() WHERE name = 'default'`); err != nil {
+		return fmt.Errorf("pause the charges: %w", err)
+	}
 	if err := b.startWorker(ctx, map[string]string{"PURGE_INTERVAL": purgeInterval.String()}); err != nil {
 		return err
 	}
