@@ -99,7 +99,7 @@ mutation: ## Change the code in small ways, one at a time for SECONDS (600), and
 # SCREENSHOTS: a folder for pictures of what the tests see.
 .PHONY: browser
 browser: ## Test the pages of make run in Chromium, where there is one
-	@axe=$$(scripts/axe.sh) && cd browser && AXE=$$axe go test -count=1 -timeout 30m ./...
+	@axe=$$(scripts/axe.sh) && cd browser && AXE=$$axe go test -count=1 -timeout 30m
 
 # SECONDS: how long the nemesis rages. SEED: of a run that is to be repeated.
 .PHONY: chaos
