@@ -7,18 +7,17 @@ import (
 )
 
 // purgeBatch removes expired records, oldest first, by their full key. A record that a request is replacing right now is
-// locked and so skipped, as is one that another worker is removing. The condition stands twice on purpose: a record
-// that was renewed between the look and the lock stays. IS TRUE keeps the second from being looked for in the index of
-// expires_at, where each batch would read all that has expired. MATERIALIZED: the look is made once, whatever the plan, or
-// the limit would hold for each look.
+// locked and so skipped, as is one that another worker is removing. The expiry stands twice on purpose: a record that was
+// renewed between the look and the lock stays. The second time it ends with the batch, or each batch would read all that has
+// expired. MATERIALIZED: the look is made once, whatever the plan, or the limit would hold for each look.
 const purgeBatch = `
 WITH d AS MATERIALIZED (
-	SELECT tenant_id, actor_id, operation, key FROM idempotency_keys
+	SELECT tenant_id, actor_id, operation, key, expires_at FROM idempotency_keys
 	WHERE expires_at >= $1 AND expires_at <= now() ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED
 ), gone AS (
 	DELETE FROM idempotency_keys k USING d
 	WHERE k.tenant_id = d.tenant_id AND k.actor_id = d.actor_id AND k.operation = d.operation AND k.key = d.key
-		AND (k.expires_at <= now()) IS TRUE
+		AND k.expires_at >= $1 AND k.expires_at <= (SELECT max(expires_at) FROM d)
 	RETURNING k.expires_at
 )
 SELECT count(*), coalesce(max(expires_at), $1) FROM gone`

@@ -90,8 +90,8 @@ func (r *Reader) Payment(
 // Look implements app.Reader, in one statement.
 func (r *Reader) Look(ctx context.Context, ref app.OrderRef) (l app.Look, err error) {
 	err = r.read(ctx, func(conn *pgxpool.Conn) error {
-		rows, _ := conn.Query(ctx, `SELECT p.*, o.status, now() FROM (`+selectPayment+` WHERE tenant_id = $1 AND order_id = $2) p
-			JOIN orders o ON o.tenant_id = p.tenant_id AND o.id = p.order_id`, ref.Tenant, ref.OrderID)
+		rows, _ := conn.Query(ctx, `SELECT `+paymentColumns+`, (SELECT status FROM orders WHERE tenant_id = $1 AND id = $2), now()
+			FROM payments WHERE tenant_id = $1 AND order_id = $2`, ref.Tenant, ref.OrderID)
 		l.Payment, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (domain.PaymentState, error) {
 			return scanPaymentWith(row, &l.Order, &l.Now)
 		})
