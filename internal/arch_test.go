@@ -86,7 +86,7 @@ func TestProductionBinaries(t *testing.T) {
 			continue
 		}
 		for _, path := range closure(imports, pkg) {
-			if below(path, development) || below(path, []string{"github.com/fergusstrange/embedded-postgres", "github.com/swaggest/swgui"}) {
+			if below(path, development) || below(path, []string{"github.com/swaggest/swgui"}) {
 				t.Errorf("%s carries %s", pkg, path)
 			}
 		}

@@ -33,7 +33,10 @@ func run(ctx context.Context, lookup config.Lookup, log *slog.Logger) error {
 	if err != nil {
 		return errors.Join(err, boot.StopAll(ctx, c.ShutdownTimeout, api.Stop))
 	}
-	log.InfoContext(ctx, "api listens", "url", api.URL(), "ops", ops.URL())
+	if err := process.Started(lookup, process.Addresses{URL: api.URL(), Ops: ops.URL()}); err != nil {
+		return errors.Join(err, boot.StopAll(ctx, c.ShutdownTimeout, api.Stop, ops.Stop))
+	}
+	log.InfoContext(ctx, "api started", "url", api.URL(), "ops", ops.URL())
 	select {
 	case <-ctx.Done():
 	case err = <-api.Failed():

@@ -26,7 +26,7 @@ func TestBenchRuns(t *testing.T) {
 		"-seconds=0.1", "-rounds=1", "-samples=1", "-clients=2", "-skus=50", "-statements", "-limit=2m",
 		"-write=" + page, "-json=" + filepath.Join(dir, "bench.json"),
 	}
-	bindir, err := postgres.FindBinDir(t.Context(), io.Discard)
+	bindir, err := postgres.FindBinDir(t.Context())
 	require.NoError(t, err)
 	if findPgbench(bindir) == "" {
 		args = append(args, "-no-baseline")

@@ -42,9 +42,9 @@ type bench struct {
 	db       *pgxpool.Pool // of the superuser, for loading and looking
 	env      map[string]string
 	tokens   [actors]string
-	api      *child
-	worker   *child // nil while it is stopped
-	pgbench  string // empty: measure without
+	api      *service
+	worker   *service // nil while it is stopped
+	pgbench  string   // empty: measure without
 	stops    []func() error
 }
 

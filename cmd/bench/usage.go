@@ -24,7 +24,7 @@ func (u usage) minus(before usage) usage {
 }
 
 // usage reads /metrics of the process. It is an error that a figure is not there.
-func (c *child) usage(ctx context.Context) (u usage, err error) {
+func (c *service) usage(ctx context.Context) (u usage, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.ops+"/metrics", nil)

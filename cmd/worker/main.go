@@ -35,7 +35,10 @@ func run(ctx context.Context, lookup config.Lookup, log *slog.Logger) error {
 	if err := ops.ShowJobs(ctx, worker); err != nil {
 		return errors.Join(err, boot.StopAll(ctx, c.ShutdownTimeout, worker.Stop, ops.Stop))
 	}
-	log.InfoContext(ctx, "worker works", "ops", ops.URL())
+	if err := process.Started(lookup, process.Addresses{Ops: ops.URL()}); err != nil {
+		return errors.Join(err, boot.StopAll(ctx, c.ShutdownTimeout, worker.Stop, ops.Stop))
+	}
+	log.InfoContext(ctx, "worker started", "ops", ops.URL())
 	<-ctx.Done()
 	ops.Stopping()
 	return boot.StopAll(ctx, c.ShutdownTimeout, worker.Stop, ops.Stop, t.Stop)

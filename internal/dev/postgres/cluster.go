@@ -8,7 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
+
+	"example.com/orders/internal/dev/child"
 )
 
 // ensureCluster makes the cluster unless there is one, and refuses one of another major version.
@@ -20,7 +24,7 @@ func (s *Server) ensureCluster(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the cluster's version: %w", err)
 	}
-	if major := strings.TrimSpace(string(made)); major != s.install.majorString() {
+	if major := strings.TrimSpace(string(made)); major != strconv.Itoa(s.install.major) {
 		return fmt.Errorf("the data in %s were made by PostgreSQL %s, but %s holds PostgreSQL %s: set PG_BINDIR to a "+
 			"PostgreSQL %s, or remove the directory", s.store.base, major, s.install.dir, s.install.version, major)
 	}
@@ -55,28 +59,30 @@ func (s *Server) initdb(ctx context.Context, dir string) error {
 	if !s.options.Durable {
 		args = append(args, "--no-sync")
 	}
-	p, err := startProcess(s.command("initdb", args...))
+	p, err := s.run("initdb", args...)
 	if err != nil {
 		return fmt.Errorf("make a cluster: %w", err)
 	}
 	select {
-	case <-p.done:
+	case <-p.Done():
 	case <-ctx.Done():
-		return errors.Join(fmt.Errorf("make a cluster: %w", ctx.Err()), p.end("INT", killTimeout))
+		return errors.Join(fmt.Errorf("make a cluster: %w", ctx.Err()), p.Stop(syscall.SIGINT, killTimeout))
 	}
-	if p.err != nil {
-		return fmt.Errorf("make a cluster: initdb: %w: %s", p.err, p.tail)
+	if err := p.Err(); err != nil {
+		return fmt.Errorf("make a cluster: initdb: %w: %s", err, p.Tail())
 	}
 	return nil
 }
 
-// command prepares a program of the installation to run under the watchdog.
-func (s *Server) command(program string, args ...string) command {
-	return command{
-		argv:   append([]string{filepath.Join(s.install.dir, program)}, args...),
-		dir:    s.store.base,
-		remove: s.store.throwAway,
-		user:   s.store.user,
-		lock:   s.store.lock,
+// run starts a program of the installation. It ends with this process, and a throw-away directory goes with it. The lock
+// stays held until the program has ended.
+func (s *Server) run(program string, args ...string) (*child.Process, error) {
+	c := child.Command{
+		Argv: append([]string{filepath.Join(s.install.dir, program)}, args...), Env: map[string]string{"LC_ALL": "C", "TZ": "UTC"}, // predictable messages
+		Dir: s.store.base, User: s.store.user, Orphan: "INT", Extra: s.store.lock,
 	}
+	if s.store.throwAway {
+		c.Remove = s.store.base
+	}
+	return child.Start(c)
 }

@@ -19,7 +19,7 @@ const (
 	lockEvery = 50 * time.Millisecond
 )
 
-// acquire locks a file and waits for its turn. The watchdog inherits the lock, so it outlives a parent that was killed for as long as the
+// acquire locks a file and waits for its turn. The server inherits the lock, so it outlives a parent that was killed for as long as the
 // server takes to end, and no longer: the kernel drops it with the last process that has it.
 func acquire(ctx context.Context, path string, wait time.Duration, log io.Writer) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"example.com/orders/internal/dev/child"
 )
 
 // parent is another process that has started a server.
@@ -83,7 +85,7 @@ func TestParentKilledDuringInitdb(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := find(t.Context(), io.Discard)
+	in, err := find(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,15 +94,13 @@ func TestParentKilledDuringInitdb(t *testing.T) {
 	if err := errors.Join(store.mkdir(draft), store.writePassword("secret")); err != nil {
 		t.Fatal(err)
 	}
-	p, err := startProcess(s.command("initdb", "-D", draft, "-U", superuser, "--pwfile="+store.passwordFile(), "--no-sync"))
+	p, err := s.run("initdb", "-D", draft, "-U", superuser, "--pwfile="+store.passwordFile(), "--no-sync")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.pipe.Close() // what the kernel does when the parent dies
-	<-p.done
-	if !gone(store.base) {
-		t.Errorf("%s is still there: %v: %s", store.base, p.err, p.tail)
-	}
+	p.Orphan() // what the kernel does when the parent dies
+	<-p.Done()
+	eventually(t, "directory removed", func() bool { return gone(store.base) })
 }
 
 func TestStalePIDFileOfAReusedNumber(t *testing.T) {
@@ -110,13 +110,13 @@ func TestStalePIDFileOfAReusedNumber(t *testing.T) {
 	if err := s.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	stranger, err := startProcess(command{argv: []string{"/bin/cat", "/dev/zero"}, dir: "/", user: s.store.user})
+	stranger, err := child.Start(child.Command{Argv: []string{"/bin/sleep", "600"}, Dir: "/", User: s.store.user})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = stranger.end("KILL", killTimeout) }()
+	defer func() { _ = stranger.Stop(os.Kill, killTimeout) }()
 	file := filepath.Join(s.store.data(), "postmaster.pid")
-	lines := fmt.Sprintf("%d\n%s\n1700000000\n%d\n\n127.0.0.1\n", stranger.cmd.Process.Pid, s.store.data(), s.Port())
+	lines := fmt.Sprintf("%d\n%s\n1700000000\n%d\n\n127.0.0.1\n", stranger.PID(), s.store.data(), s.Port())
 	if err := errors.Join(os.WriteFile(file, []byte(lines), 0o600), s.store.own(file)); err != nil {
 		t.Fatal(err)
 	}

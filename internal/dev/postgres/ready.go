@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"example.com/orders/internal/dev/child"
 )
 
 var (
@@ -21,7 +23,7 @@ const (
 )
 
 // waitReady polls, since the server has no other portable way to tell that it takes connections.
-func waitReady(ctx context.Context, url string, p *process) error {
+func waitReady(ctx context.Context, url string, p *child.Process) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	tick := time.NewTicker(pollEvery)
@@ -32,10 +34,10 @@ func waitReady(ctx context.Context, url string, p *process) error {
 			return nil
 		}
 		select {
-		case <-p.done:
+		case <-p.Done():
 			return earlyEnd(p)
 		case <-ctx.Done():
-			return fmt.Errorf("not ready: %w: %w: %s", ctx.Err(), err, p.tail)
+			return fmt.Errorf("not ready: %w: %w: %s", ctx.Err(), err, p.Tail())
 		case <-tick.C:
 		}
 	}
@@ -54,13 +56,13 @@ func ping(ctx context.Context, url string) error {
 }
 
 // earlyEnd names the two usual reasons; for all others the server's own words have to do.
-func earlyEnd(p *process) error {
-	log := p.tail.String()
+func earlyEnd(p *child.Process) error {
+	log := p.Tail()
 	switch {
 	case strings.Contains(log, "could not bind"):
 		return errPortTaken
 	case strings.Contains(log, `lock file "postmaster.pid" already exists`):
 		return errDataInUse
 	}
-	return fmt.Errorf("it ended at once (%v): %s", p.err, log) //nolint:errorlint // nil after exit 0
+	return fmt.Errorf("it ended at once (%v): %s", p.Err(), log) //nolint:errorlint // nil after exit 0
 }

@@ -7,9 +7,13 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"os"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
+
+	"example.com/orders/internal/dev/child"
 )
 
 const (
@@ -39,7 +43,7 @@ type Server struct {
 	port     int
 
 	mu      sync.Mutex
-	proc    *process // nil while the server is down
+	proc    *child.Process // nil while the server is down
 	stopped bool
 }
 
@@ -49,7 +53,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = io.Discard
 	}
-	install, err := find(ctx, o.Log)
+	install, err := find(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -102,8 +106,7 @@ func (s *Server) Stop() error {
 	s.stopped = true
 	var err error
 	if s.proc != nil {
-		err = s.proc.stop(stopTimeout)
-		s.proc = nil
+		err = s.stopRunning()
 	}
 	return errors.Join(err, s.store.close())
 }
@@ -113,7 +116,7 @@ func (s *Server) Stop() error {
 func (s *Server) Kill() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.down("QUIT", killTimeout)
+	return s.down(syscall.SIGQUIT, killTimeout)
 }
 
 // Restart starts the server again on the same data and the same port, after Kill or, if it still runs, after a clean
@@ -124,20 +127,30 @@ func (s *Server) Restart(ctx context.Context) error {
 	if s.stopped {
 		return errors.New("restart PostgreSQL: already stopped")
 	}
-	if err := s.down("INT", stopTimeout); err != nil {
+	if err := s.down(syscall.SIGINT, stopTimeout); err != nil {
 		return err
 	}
 	return s.launch(ctx)
 }
 
+// stopRunning stops the server that runs. That it had ended by itself is an error.
+func (s *Server) stopRunning() error {
+	select {
+	case <-s.proc.Done():
+		return fmt.Errorf("PostgreSQL had ended by itself (%v): %s", s.proc.Err(), s.proc.Tail()) //nolint:errorlint // nil after exit 0
+	default:
+		return s.down(syscall.SIGINT, stopTimeout)
+	}
+}
+
 // down sends a signal to the server, if it runs, and waits until it is gone.
-func (s *Server) down(signal string, timeout time.Duration) error {
+func (s *Server) down(signal os.Signal, timeout time.Duration) error {
 	if s.proc == nil {
 		return nil
 	}
 	p := s.proc
 	s.proc = nil
-	return p.end(signal, timeout)
+	return p.Stop(signal, timeout)
 }
 
 func (s *Server) boot(ctx context.Context) error {
@@ -180,12 +193,12 @@ func (s *Server) launch(ctx context.Context) error {
 }
 
 func (s *Server) tryLaunch(ctx context.Context) error {
-	p, err := startProcess(s.command("postgres", s.arguments()...))
+	p, err := s.run("postgres", s.arguments()...)
 	if err != nil {
 		return fmt.Errorf("start PostgreSQL: %w", err)
 	}
 	if err := waitReady(ctx, s.URL(superuser), p); err != nil {
-		_ = p.end("QUIT", killTimeout) // the error that matters is the one that it failed with
+		_ = p.Stop(syscall.SIGQUIT, killTimeout) // the error that matters is the one that it failed with
 		return fmt.Errorf("start PostgreSQL %s on port %d: %w", s.install.version, s.port, err)
 	}
 	s.proc = p

@@ -24,7 +24,7 @@ func TestThrowAway(t *testing.T) {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
-	if group, err := syscall.Getpgid(s.proc.cmd.Process.Pid); err != nil || group == syscall.Getpgrp() {
+	if group, err := syscall.Getpgid(s.proc.PID()); err != nil || group == syscall.Getpgrp() {
 		t.Errorf("process group %d, error %v: a Ctrl-C would reach the server", group, err)
 	}
 	began = time.Now()
@@ -121,7 +121,7 @@ func TestStopTellsThatTheServerHadDied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.proc.end("QUIT", killTimeout); err != nil {
+	if err := s.proc.Stop(syscall.SIGQUIT, killTimeout); err != nil {
 		t.Fatal(err)
 	}
 	mustContain(t, s.Stop(), "ended by itself")

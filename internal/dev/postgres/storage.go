@@ -38,7 +38,7 @@ func openStorage(ctx context.Context, dir string, log io.Writer) (*storage, erro
 	return st, nil
 }
 
-// openThrowAway gives the directory to the server's user, for the watchdog has to remove it.
+// openThrowAway gives the directory to the server's user, for the watcher of package child has to remove it.
 func openThrowAway(ctx context.Context) (*storage, error) {
 	user, err := runAs("")
 	if err != nil {

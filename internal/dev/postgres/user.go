@@ -28,6 +28,8 @@ func runAs(data string) (*syscall.Credential, error) {
 	return nil, errors.New("PostgreSQL refuses to run as root, and there is neither a user postgres nor nobody to run it")
 }
 
+func asUser(as *syscall.Credential) *syscall.SysProcAttr { return &syscall.SysProcAttr{Credential: as} }
+
 func credential(u *user.User) (*syscall.Credential, error) {
 	uid, err := strconv.ParseUint(u.Uid, 10, 32)
 	if err != nil {
@@ -60,7 +62,7 @@ func reachable(ctx context.Context, dir string, as *syscall.Credential) (bool, e
 	}
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", `cd -- "$1"`, "reachable", dir)
 	cmd.Dir = "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as}
+	cmd.SysProcAttr = asUser(as)
 	err := cmd.Run()
 	if exit := new(exec.ExitError); errors.As(err, &exit) && ctx.Err() == nil {
 		return false, nil

@@ -1,7 +1,6 @@
 package testkit
 
 import (
-	"bytes"
 	"fmt"
 	"net"
 	"net/url"
@@ -14,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/orders/internal/dev/child"
 )
 
 // bouncerSettings makes sessions rare, so that the transactions of one client really run in different ones.
@@ -47,17 +48,12 @@ func StartPgBouncer(t testing.TB, databaseURL string) string {
 	if os.Geteuid() == 0 { // it refuses to run as root
 		args = []string{"-u", "nobody", file}
 	}
-	cmd := exec.Command(program, args...)
-	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &log, &log, outputWait
-	require.NoError(t, cmd.Start())
-	endWatch := watch(t, cmd.Process.Pid)
+	bouncer, err := child.Start(child.Command{Argv: append([]string{program}, args...)})
+	require.NoError(t, err)
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		endWatch()
+		_ = bouncer.Stop(os.Kill, Wait)
 		if t.Failed() {
-			t.Log(log.String())
+			t.Log(bouncer.Output())
 		}
 	})
 	u.Host = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))

@@ -1,6 +1,6 @@
 // The panel that shows one item of the time line: when, where, what belongs to it, and the bytes of a message.
 import { el, time } from './dom.js'
-import { failed } from './items.js'
+import { failed } from './timeline.js'
 
 export class ItemPanel {
   constructor(panel, timeline) {

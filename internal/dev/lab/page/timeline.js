@@ -1,9 +1,6 @@
 // The time line of a run: lanes of bars. A message is a bar in the lane of its sender, from the request to the answer, with
 // an arrow to what it caused and one back. One item at a time is in the tab order; the arrow keys move between items.
-import { Arrows } from './arrows.js'
-import { Axis, axisHeight } from './axis.js'
-import { count, el, time } from './dom.js'
-import { failed, next, pair, title } from './items.js'
+import { el, svg, time, count } from './dom.js'
 import { arrange, Scale, stretches } from './layout.js'
 
 const head = 22 // pixels of a lane's heading
@@ -11,6 +8,10 @@ const rowHeight = 20
 const lowRow = { least: 4, most: 9 } // pixels of a row in a dense lane
 const denseFrom = 9 // rows; a lane with as many is drawn low until its names are asked for
 const lanePad = 6
+const axisHeight = 40
+const tickWidth = 52
+const flagWidth = 26
+const manyArrows = 60 // from which on they are drawn faintly
 const margin = 12 // at both ends of the time
 const most = 400_000 // pixels; browsers draw wider elements badly
 
@@ -52,12 +53,27 @@ export class Timeline {
     this.run = run
     this.end = Math.max(1, run.took_us ?? 0, ...run.items.map((item) => Math.max(item.start_us, item.end_us ?? 0)))
     const known = new Set(run.lanes.map((lane) => lane.id))
-    this.items = run.items.filter((item) => known.has(item.lane))
-      .map((item) => ({ ...item, end_us: Math.max(item.start_us, item.end_us ?? this.end) }))
+    this.items = run.items.filter((item) => known.has(item.lane)).map((item) => ({ ...item, end_us: Math.max(item.start_us, item.end_us ?? this.end) }))
     this.byID = new Map(this.items.map((item) => [item.id, item]))
-    this.caused = pair(this.items, this.byID)
+    this.caused = this.pair()
     this.lanes = run.lanes.map((lane) => this.lane(lane))
     this.draw()
+  }
+
+  // pair finds what each message caused in the lane that it went to: what has the message as its parent, or began when it arrived.
+  pair() {
+    const caused = new Map()
+    const beginnings = new Map()
+    for (const item of this.items) {
+      beginnings.set(`${item.lane} ${item.start_us}`, item)
+      if (this.byID.get(item.parent)?.to === item.lane && !caused.has(item.parent)) caused.set(item.parent, item)
+    }
+    for (const item of this.items) {
+      if (item.kind !== 'message' || caused.has(item.id)) continue
+      const arrived = beginnings.get(`${item.to} ${item.end_us}`)
+      if (arrived && !isExchange(item)) caused.set(item.id, arrived)
+    }
+    return caused
   }
 
   lane(lane) {
@@ -70,9 +86,11 @@ export class Timeline {
     const focused = this.plot.contains(document.activeElement) ? this.itemOf(document.activeElement)?.id : null
     this.nodes.clear()
     this.canvas = el('div', { class: 'canvas' })
-    this.axis = new Axis()
-    this.arrows = new Arrows(this.items, this.caused)
-    this.canvas.append(this.axis.node, this.axis.grid, ...this.lanes.map((lane) => this.drawLane(lane)), this.arrows.node)
+    this.axis = el('div', { class: 'axis', 'aria-hidden': 'true' })
+    this.arrows = svg('svg', { class: 'arrows', 'aria-hidden': 'true' }, arrowHead())
+    this.grid = svg('svg', { class: 'grid', 'aria-hidden': 'true' })
+    this.canvas.append(this.axis, this.grid, ...this.lanes.map((lane) => this.drawLane(lane)), this.arrows)
+    this.drawArrows()
     this.place()
     this.plot.replaceChildren(this.canvas)
     this.rove(this.byID.get(this.current) ?? this.lanes.find((lane) => lane.items.length > 0)?.items[0])
@@ -104,6 +122,35 @@ export class Timeline {
     return node
   }
 
+  // drawArrows makes the arrows of the messages: to what each caused, and back when there is an answer.
+  drawArrows() {
+    this.arrowsOf = new Map()
+    for (const item of this.items) {
+      const caused = this.caused.get(item.id)
+      if (item.kind !== 'message' || (!caused && !isExchange(item))) continue
+      const there = isExchange(item) ? item.start_us : item.end_us
+      const ways = [{ caused, sent: there, received: caused?.start_us ?? there, node: this.arrow(item, 'marker-end') }]
+      if (isExchange(item) && caused) {
+        ways.push({ caused, sent: item.end_us, received: caused.end_us, node: this.arrow(item, 'marker-start') })
+      }
+      this.arrowsOf.set(item, ways)
+    }
+    this.arrows.classList.toggle('many', this.arrowsOf.size >= manyArrows)
+  }
+
+  arrow(item, end) {
+    const node = svg('path', { class: `arrow lane-${item.lane}${failed(item) ? ' failed' : ''}`, [end]: 'url(#head)' })
+    this.arrows.append(node)
+    return node
+  }
+
+  // light shows the arrows of an item, and no others, as those that are looked at.
+  light(item) {
+    for (const node of this.arrows?.querySelectorAll('.lit') ?? []) node.classList.remove('lit')
+    const message = this.arrowsOf?.has(item) ? item : this.byID?.get(item?.parent)
+    for (const { node } of this.arrowsOf?.get(message) ?? []) node.classList.add('lit')
+  }
+
   // describe is what a screen reader says of an item.
   describe(item) {
     const where = item.kind === 'message' ? `${this.label(item.lane)} to ${this.label(item.to)}` : this.label(item.lane)
@@ -125,18 +172,19 @@ export class Timeline {
     this.scale = this.fitted ? fit : new Scale(parts, Math.min(Math.max(this.scale.pixelsPerUs, fit.pixelsPerUs), most / this.end))
     const width = Math.round(this.scale.width + 2 * margin)
     this.canvas.style.width = `${Math.max(width, this.plot.clientWidth)}px`
+    this.drawAxis()
     this.chooseLowRow()
     let top = axisHeight
     for (const lane of this.lanes) {
       lane.top = top
       top += this.placeLane(lane)
     }
-    for (const node of [this.axis.grid, this.arrows.node]) {
+    for (const node of [this.grid, this.arrows]) {
       node.setAttribute('width', width)
       node.setAttribute('height', top)
     }
-    this.axis.place(this.scale, this.run.steps ?? [], margin, top)
-    this.arrows.place(this.lanes, (us) => this.x(us), (lane, item, lower) => this.y(lane, item, lower))
+    this.placeArrows()
+    this.drawGrid(top)
   }
 
   // chooseLowRow makes the rows of dense lanes as low as it takes to show all lanes at once.
@@ -188,10 +236,52 @@ export class Timeline {
     node.firstChild.style.maxWidth = inside ? '' : `${Math.max(0, beside - 8).toFixed(0)}px`
   }
 
+  placeArrows() {
+    const lanes = new Map(this.lanes.map((lane) => [lane.id, lane]))
+    for (const [item, ways] of this.arrowsOf) {
+      const from = lanes.get(item.lane)
+      const to = lanes.get(item.to)
+      if (!from || !to) continue
+      const down = from.top < to.top
+      for (const { caused, sent, received, node } of ways) {
+        const start = `${this.x(sent).toFixed(1)} ${this.y(from, item, down)}`
+        node.setAttribute('d', `M${start}L${this.x(received).toFixed(1)} ${this.y(to, caused, !down)}`)
+      }
+    }
+  }
+
   // y is the lower or upper edge of an item, or of the top of its lane.
   y(lane, item, lower) {
     const height = this.rowOf(lane)
     return lane.top + head + (lane.of.get(item) ?? 0) * height + (lower ? height - 1 : 0)
+  }
+
+  drawAxis() {
+    const quiet = this.scale.parts.filter((part) => part.quiet)
+    const free = ({ x }) => x + tickWidth < this.scale.width + margin && quiet.every((part) => x + tickWidth < part.x || x > part.x + part.width)
+    const names = this.scale.ticks(90).filter(free).map(({ us, x }) => placed(el('span', { class: 'tick' }, time(Math.round(us))), x + margin))
+    const idle = quiet.map((part) => placed(el('span', { class: 'quiet', title: 'Nothing begins or ends here.' }, time(part.to - part.from)), part.x + margin))
+    this.axis.replaceChildren(...names, ...idle, ...this.flags())
+  }
+
+  // flags are the numbers of the steps; those that would cover one another share one.
+  flags() {
+    const groups = []
+    for (const [i, step] of (this.run.steps ?? []).entries()) {
+      const x = this.x(step.at_us)
+      const last = groups.at(-1)
+      if (last && x - last.x < flagWidth) last.to = i + 1
+      else groups.push({ x, from: i + 1, to: i + 1 })
+    }
+    return groups.map(({ x, from, to }) => placed(el('span', { class: 'flag' }, from === to ? `${from}` : `${from}–${to}`), x))
+  }
+
+  drawGrid(height) {
+    const lines = this.scale.ticks(90).map(({ x }) => line('tick-line', x + margin, height))
+    const steps = (this.run.steps ?? []).map((step) => line('step-line', this.x(step.at_us), height))
+    const quiet = this.scale.parts.filter((part) => part.quiet).map((part) =>
+      svg('rect', { class: 'quiet-band', x: part.x + margin, y: 0, width: part.width, height }))
+    this.grid.replaceChildren(...quiet, ...lines, ...steps)
   }
 
   toggle(lane) {
@@ -236,7 +326,7 @@ export class Timeline {
     this.scrollTo(item)
   }
 
-  // markOpen shows which item is open; null: none is.
+  // mark shows which item is open.
   markOpen(id) {
     for (const node of this.plot.querySelectorAll('[aria-current]')) node.removeAttribute('aria-current')
     this.nodes.get(id)?.setAttribute('aria-current', 'true')
@@ -269,7 +359,7 @@ export class Timeline {
   // look tells of the item under the pointer or in focus.
   look(item) {
     const told = item ?? this.itemOf(document.activeElement)
-    this.arrows?.light(told?.kind === 'message' ? told : this.byID?.get(told?.parent))
+    this.light(told)
     this.hint(told)
   }
 
@@ -293,15 +383,33 @@ export class Timeline {
     const item = this.itemOf(event.target)
     if (zoom) this.zoom(zoom, item ? this.x(item.start_us) - this.plot.scrollLeft : undefined)
     else if (event.key === '0') this.fit()
-    else if (!item || !this.move(item, event.key)) return
+    else if (item && this.next(item, event.key)) this.focus(this.next(item, event.key).id)
+    else return
     event.preventDefault()
   }
 
-  // move moves the focus from an item to where a key leads, if it leads anywhere.
-  move(item, key) {
-    const to = next(this.lanes, this.byID, item, key)
-    if (to) this.focus(to.id)
-    return Boolean(to)
+  // next is the item that a key leads to: along the lane, or in a lane above or below. There it is what caused the item or was
+  // caused by it, else the nearest in time.
+  next(item, key) {
+    const at = this.lanes.findIndex((lane) => lane.id === item.lane)
+    const { items } = this.lanes[at]
+    const along = { ArrowLeft: items.indexOf(item) - 1, ArrowRight: items.indexOf(item) + 1, Home: 0, End: items.length - 1 }[key]
+    if (along !== undefined) return items[along]
+    const lanes = { ArrowUp: this.lanes.slice(0, at).reverse(), ArrowDown: this.lanes.slice(at + 1) }[key] ?? []
+    const causes = this.causes(item)
+    for (const lane of lanes) {
+      const related = lane.items.find((other) => causes.has(other.id) || this.causes(other).has(item.id))
+      if (related) return related
+    }
+    const distance = (other) => Math.abs(other.start_us - item.start_us)
+    return lanes.find((lane) => lane.items.length > 0)?.items.reduce((best, other) => (distance(other) < distance(best) ? other : best))
+  }
+
+  // causes are the ids of what an item is part of, directly or not.
+  causes(item) {
+    const ids = new Set()
+    for (let id = item.parent; this.byID.has(id) && !ids.has(id); id = this.byID.get(id).parent) ids.add(id)
+    return ids
   }
 
   // neighbour is the item before or after another in the order of time, over all lanes.
@@ -309,4 +417,35 @@ export class Timeline {
     const sorted = [...this.items].sort((a, b) => a.start_us - b.start_us)
     return sorted[sorted.findIndex((item) => item.id === id) + by]
   }
+}
+
+export function failed(item) {
+  return item.ok === false
+}
+
+function placed(node, x) {
+  node.style.transform = `translateX(${x.toFixed(1)}px)`
+  return node
+}
+
+function line(name, x, height) {
+  return svg('line', { class: name, x1: x.toFixed(1), x2: x.toFixed(1), y1: 0, y2: height })
+}
+
+function arrowHead() {
+  return svg('defs', {}, svg('marker', {
+    id: 'head', viewBox: '0 0 6 6', refX: 6, refY: 3, markerWidth: 6, markerHeight: 6, orient: 'auto-start-reverse', markerUnits: 'userSpaceOnUse',
+  }, svg('path', { d: 'M0 0L6 3L0 6z' })))
+}
+
+// isExchange tells whether a message is a request with its answer, not something that is only handed on.
+function isExchange(item) {
+  return Boolean(item.request || item.response)
+}
+
+// title is what a bar shows: of a message also whose it is, or that it waits to be taken.
+function title(item) {
+  if (item.kind !== 'message') return item.name
+  if (!isExchange(item)) return `waits: ${item.name}`
+  return item.group ? `${item.group}: ${item.name}` : item.name
 }
