@@ -93,6 +93,50 @@ func TestProductionBinaries(t *testing.T) {
 	}
 }
 
+// Ensure the application and the domain know no database: the idempotency store and the transactions are in
+// infrastructure, and so is every statement about keys.
+//
+// Standard: litespec/ext/concurrency#keep-idempotency-persistence-in-infrastructure
+func TestIdempotencyIdempotencyPersistenceIsInInfrastructure(t *testing.T) {
+	t.Parallel()
+	inside := []string{"internal/app", "internal/domain", "internal/httpapi"}
+	keepFree(t, inside, "github.com/jackc/pgx", "database/sql", "github.com/riverqueue", "internal/infra")
+	root := os.DirFS("..")
+	for _, pkg := range append(inside, "internal/boot", "internal/infra/outbox", "internal/infra/stripegateway") {
+		files, err := fs.Glob(root, pkg+"/*.go")
+		if err != nil || len(files) == 0 {
+			t.Fatalf("files of %s: %v %v", pkg, files, err)
+		}
+		for _, file := range files {
+			source, err := fs.ReadFile(root, file)
+			if err != nil || !strings.HasSuffix(file, "_test.go") && strings.Contains(string(source), "idempotency_keys") {
+				t.Errorf("%s speaks of idempotency_keys, error %v", file, err)
+			}
+		}
+	}
+}
+
+// Ensure the application and the store know no HTTP: a replay is turned into a response at the boundary.
+//
+// Standard: litespec/ext/concurrency#map-replay-responses-at-the-api-boundary
+func TestIdempotencyReplaysBecomeResponsesAtTheBoundary(t *testing.T) {
+	t.Parallel()
+	keepFree(t, []string{"internal/app", "internal/domain", "internal/infra/postgres"},
+		"net/http", "github.com/go-chi", "internal/httpapi")
+}
+
+// keepFree fails for a package that imports what is below one of the paths.
+func keepFree(t *testing.T, packages []string, paths ...string) {
+	t.Helper()
+	for pkg, imports := range project(t) {
+		for _, path := range imports {
+			if slices.Contains(packages, pkg) && below(path, paths) {
+				t.Errorf("%s must not import %s", pkg, path)
+			}
+		}
+	}
+}
+
 // forbidden says why a package must not import a path, or nothing.
 func forbidden(pkg, path string) string {
 	if below(path, development) && !below(pkg, development) {
