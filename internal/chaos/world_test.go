@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"os"
 	"sync"
 	"syscall"
@@ -136,10 +135,9 @@ func (w *world) addPart(name, command string, base map[string]string, provider s
 // freeAddress is one that a process can take again in each of its lives.
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := postgres.FreePort()
 	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
+	return fmt.Sprintf("127.0.0.1:%d", port)
 }
 
 func (w *world) launch(p *part) {

@@ -173,7 +173,7 @@ func (s *Server) boot(ctx context.Context) error {
 func (s *Server) launchOnFreePort(ctx context.Context) error {
 	var err error
 	for range portAttempts {
-		if s.port, err = freePort(); err != nil {
+		if s.port, err = FreePort(); err != nil {
 			return err
 		}
 		if err = s.launch(ctx); !errors.Is(err, errPortTaken) {

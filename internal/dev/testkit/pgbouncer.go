@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/orders/internal/dev/child"
+	"example.com/orders/internal/dev/postgres"
 )
 
 // bouncerSettings makes sessions rare, so that the transactions of one client really run in different ones.
@@ -39,7 +40,8 @@ func StartPgBouncer(t testing.TB, databaseURL string) string {
 	u, err := url.Parse(databaseURL)
 	require.NoError(t, err)
 	password, _ := u.User.Password()
-	port := freePort(t)
+	port, err := postgres.FreePort()
+	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "pgbouncer.ini")
 	text := fmt.Sprintf(bouncerSettings, strings.TrimPrefix(u.Path, "/"), u.Hostname(), u.Port(), u.User.Username(), password, port)
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o644)) // for the user that it runs as
@@ -76,12 +78,4 @@ func pgBouncer(t testing.TB) string {
 	}
 	t.Skip("there is no PgBouncer on this machine (Debian: apt-get install pgbouncer)")
 	return ""
-}
-
-func freePort(t testing.TB) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/orders/internal/dev/postgres"
 )
 
 // Proxy stands between one server on this machine and its clients. It passes every message on, and cuts, delays or loses
@@ -46,7 +48,11 @@ func NewProxy(address string) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("address of the server: %w", err)
 	}
-	p := &Proxy{server: u.Host, address: "127.0.0.1:0", relay: relayHTTP, open: map[*connection]bool{}}
+	port, err := postgres.FreePort()
+	if err != nil {
+		return nil, fmt.Errorf("proxy: %w", err)
+	}
+	p := &Proxy{server: u.Host, address: fmt.Sprintf("127.0.0.1:%d", port), relay: relayHTTP, open: map[*connection]bool{}}
 	if u.Scheme == "postgres" || u.Scheme == "postgresql" {
 		p.relay = relayPostgres
 	}
@@ -85,7 +91,7 @@ func (p *Proxy) Mend() error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.listener, p.address = listener, listener.Addr().String()
+	p.listener = listener
 	p.running.Go(func() {
 		for {
 			client, err := listener.Accept()
