@@ -14,9 +14,10 @@ const (
 	portTries = 100
 )
 
-// FreePort is a TCP port of 127.0.0.1 that is free now, and that a server can take again after an outage. It is below the ports that systems hand to outgoing connections (from 32768 on Linux, 49152 on macOS):
-// during an outage test such a connection could take the port of the server that is down, and a client that keeps
-// dialling it could even end up connected to itself.
+// FreePort is a TCP port of 127.0.0.1 that is free now, and that a server can take again after an outage. It is below the
+// ports that systems hand to outgoing connections (from 32768 on Linux, 49152 on macOS): during an outage test such a
+// connection could take the port of the server that is down, and a client that keeps dialling it could even end up connected
+// to itself.
 func FreePort() (int, error) {
 	for range portTries {
 		port := portFrom + rand.IntN(portTo-portFrom)
