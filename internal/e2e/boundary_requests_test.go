@@ -141,6 +141,7 @@ func TestBusyRowsAnswerTryAgain(t *testing.T) {
 	tag := s.order(order).Header.Get("ETag")
 	product := s.product(shopSKU).Header.Get("ETag")
 	held := s.hold("orders", order).
+		Exec(`SELECT FROM payments WHERE tenant_id = 'default' FOR UPDATE`).
 		Exec(`SELECT FROM products WHERE tenant_id = 'default' FOR UPDATE`).
 		Exec(`SELECT FROM stock WHERE tenant_id = 'default' FOR UPDATE`)
 	for _, m := range []move{redirect("2 Low Street"), shipment("JD01"), cancellation("too slow")} {
@@ -148,6 +149,7 @@ func TestBusyRowsAnswerTryAgain(t *testing.T) {
 	}
 	requireTryAgain(t, s.edit(shopSKU, product, 100))
 	requireTryAgain(t, s.adjusting(shopSKU, 1))
+	requireTryAgain(t, s.refund(order, "k2", 100))
 	requireTryAgain(t, place(s.alice, "k1", testkit.OrderBody("pm_card_visa", shopSKU, "1")))
 	held.Rollback()
 	require.Equal(t, 1, s.Count(t, "idempotency_keys"))

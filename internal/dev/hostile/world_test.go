@@ -257,6 +257,9 @@ func (q request) parsed() *http.Request {
 	if err != nil {
 		return nil
 	}
+	if expected := r.Header.Get("Expect"); expected != "" && !strings.EqualFold(expected, "100-continue") {
+		return nil
+	}
 	for _, f := range q.header {
 		if strings.ContainsFunc(f.value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
 			return nil

@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -112,7 +113,7 @@ func CheckContract(r *http.Request, status int, header http.Header, body []byte)
 // declaredFor is what the contract declares for the answer: the operation's own, or, for a request that no operation
 // takes, the router's.
 func declaredFor(doc *openapi3.T, r *http.Request, status int) (*openapi3.Response, error) {
-	item := pathItem(doc, r.URL.EscapedPath())
+	item := pathItem(doc, cmp.Or(r.URL.RawPath, r.URL.EscapedPath())) // as it is routed
 	if item == nil {
 		return ofRouter(doc, "route_not_found", status, http.StatusNotFound)
 	}
