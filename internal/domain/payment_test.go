@@ -243,6 +243,20 @@ func TestRefundedAtTheProvider(t *testing.T) {
 	require.Equal(t, eur(60), p.State().Refunded())
 }
 
+// Ensure a refund takes the provider's id once, and tells whether it did.
+func TestRefundsAreIdentifiedOnce(t *testing.T) {
+	t.Parallel()
+	unknown, known := refund(10, domain.RefundPending), refund(20, domain.RefundPending)
+	unknown.ProviderID, known.ProviderID = "", "re_1"
+	p := paymentOf(domain.PaymentSucceeded, 100, unknown, known)
+	require.True(t, p.IdentifyRefund(unknown.ID, "re_2", later(2)))
+	require.False(t, p.IdentifyRefund(unknown.ID, "re_3", later(3)))
+	require.False(t, p.IdentifyRefund(known.ID, "re_3", later(3)))
+	require.False(t, p.IdentifyRefund(uuid.New(), "re_3", later(3)))
+	require.Equal(t, []string{"re_2", "re_1"}, []string{p.State().Refunds[0].ProviderID, p.State().Refunds[1].ProviderID})
+	require.Equal(t, later(2), p.State().UpdatedAt)
+}
+
 // Ensure a payment is settled exactly when its outcome is known.
 func TestSettledPayments(t *testing.T) {
 	t.Parallel()
