@@ -36,8 +36,11 @@ func TestProductDetailsNameEachInvalidField(t *testing.T) {
 		want    map[string]string
 	}{
 		{"valid", domain.ProductDetails{Name: "Sencha", Price: eur(1)}, map[string]string{}},
-		{"the highest price", domain.ProductDetails{Name: "Sencha", Price: eur(domain.MaxCharge)}, map[string]string{}},
-		{"beyond it", domain.ProductDetails{Name: "Sencha", Price: eur(domain.MaxCharge + 1)}, map[string]string{"price/amount": "range"}},
+		{"the shortest name", domain.ProductDetails{Name: "S", Price: eur(1)}, map[string]string{}},
+		{"the longest name", domain.ProductDetails{Name: strings.Repeat("é", 200), Price: eur(1)}, map[string]string{}},
+		{"a name too long", domain.ProductDetails{Name: strings.Repeat("é", 201), Price: eur(1)}, map[string]string{"name": "length"}},
+		{"the highest price", domain.ProductDetails{Name: "Sencha", Price: eur(99_999_999)}, map[string]string{}},
+		{"beyond it", domain.ProductDetails{Name: "Sencha", Price: eur(100_000_000)}, map[string]string{"price/amount": "range"}},
 		{"a dinar that cannot move", domain.ProductDetails{Name: "Sencha", Price: domain.Money{Amount: 1001, Currency: "KWD"}}, map[string]string{"price/amount": "range"}},
 		{"free", domain.ProductDetails{Name: "Sencha", Price: eur(0)}, map[string]string{"price/amount": "range"}},
 		{"negative", domain.ProductDetails{Name: "Sencha", Price: eur(-1)}, map[string]string{"price/amount": "range"}},
