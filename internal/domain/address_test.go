@@ -35,6 +35,7 @@ func TestAddressNamesEachInvalidField(t *testing.T) {
 		want   map[string]string
 	}{
 		{"valid", func(*domain.Address) {}, map[string]string{}},
+		{"the shortest", func(a *domain.Address) { a.Name, a.Line1, a.City, a.PostalCode = "a", "b", "c", "1" }, map[string]string{}},
 		{"a second line", func(a *domain.Address) { a.Line2 = "Flat 3" }, map[string]string{}},
 		{"any script", func(a *domain.Address) { a.Name = "王小明 👩‍🚀" }, map[string]string{}},
 		{"the longest name", func(a *domain.Address) { a.Name = strings.Repeat("é", 200) }, map[string]string{}},

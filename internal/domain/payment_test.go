@@ -142,6 +142,8 @@ func TestRefusalsCountFromTheFirst(t *testing.T) {
 func TestRefundsAreAdoptedWhereTheyFit(t *testing.T) {
 	t.Parallel()
 	known := refund(60, domain.RefundSucceeded)
+	small, dollars := refund(10, domain.RefundSucceeded), refund(10, domain.RefundSucceeded)
+	small.ID, dollars.Amount.Currency = known.ID, "USD"
 	for name, c := range map[string]struct {
 		refund domain.Refund
 		status domain.PaymentStatus
@@ -150,6 +152,8 @@ func TestRefundsAreAdoptedWhereTheyFit(t *testing.T) {
 		"all that is left":  {refund(40, domain.RefundSucceeded), domain.PaymentSucceeded, true},
 		"more than is left": {refund(41, domain.RefundSucceeded), domain.PaymentSucceeded, false},
 		"known":             {known, domain.PaymentSucceeded, false},
+		"known and small":   {small, domain.PaymentSucceeded, false},
+		"another currency":  {dollars, domain.PaymentSucceeded, false},
 		"failed":            {refund(100, domain.RefundFailed), domain.PaymentSucceeded, true},
 		"an unpaid payment": {refund(1, domain.RefundSucceeded), domain.PaymentPending, false},
 		"nothing":           {refund(0, domain.RefundSucceeded), domain.PaymentSucceeded, false},
