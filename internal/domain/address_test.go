@@ -40,6 +40,7 @@ func TestAddressNamesEachInvalidField(t *testing.T) {
 		{"any script", func(a *domain.Address) { a.Name = "王小明 👩‍🚀" }, map[string]string{}},
 		{"the longest name", func(a *domain.Address) { a.Name = strings.Repeat("é", 200) }, map[string]string{}},
 		{"a name too long", func(a *domain.Address) { a.Name = strings.Repeat("é", 201) }, map[string]string{"name": "length"}},
+		{"a first line too long", func(a *domain.Address) { a.Line1 = strings.Repeat("x", 201) }, map[string]string{"line1": "length"}},
 		{"no name", func(a *domain.Address) { a.Name = "" }, map[string]string{"name": "required"}},
 		{"a blank name", func(a *domain.Address) { a.Name = " \u2003" }, map[string]string{"name": "required"}},
 		{"a null character", func(a *domain.Address) { a.City = "Li\x00ge" }, map[string]string{"city": "pattern"}},

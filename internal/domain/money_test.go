@@ -50,6 +50,8 @@ func TestMoneySumsAreExactOrRefused(t *testing.T) {
 // Ensure a product of price and quantity is exact or refused, and never negative.
 func TestMoneyProductsAreExactOrRefused(t *testing.T) {
 	t.Parallel()
+	_, err := eur(-5).Times(0)
+	require.ErrorIs(t, err, domain.ErrOverflow)
 	for _, c := range []struct {
 		amount, count, want int64
 		fits                bool

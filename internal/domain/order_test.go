@@ -210,6 +210,8 @@ func TestShipmentsAndReasonsAreBounded(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 101)
 	require.Empty(t, invalid(domain.Shipment{Carrier: "DHL", TrackingNumber: "1", ShippedAt: time.Time{}}.Check))
+	require.Empty(t, invalid(domain.Shipment{Carrier: "D", TrackingNumber: long[1:]}.Check))
+	require.Equal(t, map[string]string{"tracking_number": "length"}, invalid(domain.Shipment{Carrier: long[1:], TrackingNumber: long}.Check))
 	require.Equal(t, map[string]string{"carrier": "required", "tracking_number": "required"}, invalid(domain.Shipment{}.Check))
 	require.Equal(t, map[string]string{"carrier": "length", "tracking_number": "pattern"},
 		invalid(domain.Shipment{Carrier: long, TrackingNumber: "1\t2"}.Check))

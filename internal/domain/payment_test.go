@@ -136,6 +136,12 @@ func TestRefusalsCountFromTheFirst(t *testing.T) {
 	p.Refuse("a", later(1))
 	p.Refuse("b", later(2))
 	require.Equal(t, domain.Refusal{Code: "b", Since: later(1)}, p.State().Refusal)
+
+	r := refund(10, domain.RefundPending)
+	p = paymentOf(domain.PaymentSucceeded, 100, r)
+	p.RefuseRefund(r.ID, "a", later(1))
+	p.RefuseRefund(r.ID, "b", later(2))
+	require.Equal(t, domain.Refusal{Code: "b", Since: later(1)}, p.State().Refunds[0].Refusal)
 }
 
 // Ensure a refund that the provider holds is adopted where it fits the charge, and only there.
@@ -151,6 +157,7 @@ func TestRefundsAreAdoptedWhereTheyFit(t *testing.T) {
 	}{
 		"all that is left":  {refund(40, domain.RefundSucceeded), domain.PaymentSucceeded, true},
 		"more than is left": {refund(41, domain.RefundSucceeded), domain.PaymentSucceeded, false},
+		"the least":         {refund(1, domain.RefundSucceeded), domain.PaymentSucceeded, true},
 		"known":             {known, domain.PaymentSucceeded, false},
 		"known and small":   {small, domain.PaymentSucceeded, false},
 		"another currency":  {dollars, domain.PaymentSucceeded, false},
@@ -277,7 +284,7 @@ func TestPaymentMethodsAreTokens(t *testing.T) {
 	t.Parallel()
 	for method, valid := range map[string]bool{
 		"pm_card_visa": true, "!~": true, "": false, "a b": false, "a\n": false, "é": false, "a\x7f": false,
-		strings.Repeat("p", 255): true, strings.Repeat("p", 256): false,
+		"p": true, strings.Repeat("p", 255): true, strings.Repeat("p", 256): false,
 	} {
 		require.Equal(t, valid, domain.ValidPaymentMethod(method), "%q", method)
 	}

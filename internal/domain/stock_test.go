@@ -47,6 +47,7 @@ func TestStockIsAdjustedOrRefused(t *testing.T) {
 // Ensure what an order reserves comes back whole.
 func TestStockReservesAndReturns(t *testing.T) {
 	t.Parallel()
+	require.Equal(t, 1_000_000, domain.MaxDelta, "as the contract says")
 	k := stockOf(5)
 	require.NoError(t, k.Reserve(5, later(1)))
 	require.Zero(t, k.State().OnHand)
