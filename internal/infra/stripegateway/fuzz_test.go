@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,18 +38,26 @@ var (
 // asked, in ids and names that can be stored; and a 429 is waited out for no longer than is sensible.
 func FuzzAnswer(f *testing.F) {
 	names := allCalls()
-	for i := range names {
-		for _, body := range []string{
-			intentJSON(), refundJSON(), list(intentJSON()), list(refundJSON()), list(`{"id":"evt_1","created":1,"data":{"object":` + refundJSON() + `}}`),
-			list(`{"id":"evt_1","data":{"object":{"object":"charge","id":"ch_1","payment_intent":"pi_1","amount_refunded":1,"currency":"eur"}}}`),
-			`{"error":{"type":"card_error","code":"card_declined","decline_code":"lost"}}`, `{"error":{"type":"idempotency_error"}}`, `{}`, `null`, list(`null`),
-			intentJSON("last_payment_error", `{"code":"x","type":"card_error"}`), refundJSON("payment_intent", `{"id":"pi_1"}`), list(refundJSON("payment_intent", `"pi\u0000"`)),
-			list(intentJSON("metadata", `{"tenant_id":"a\u0085b","order_id":"01980000-0000-7000-8000-000000000001"}`)),
-		} {
-			for _, status := range []int{200, 400, 402, 429, 500} {
-				f.Add(byte(i), status, body, "7", "req_1")
-			}
+	seed := func(status int, body string, calls ...string) { // few: all are run before anything new is tried
+		for _, call := range calls {
+			f.Add(byte(slices.Index(names, call)), status, body, "7", "req_1")
 		}
+	}
+	event := func(object string) string { return list(`{"id":"evt_1","created":1,"data":{"object":` + object + `}}`) }
+	seed(200, intentJSON(), "create", "confirm", "retrieve")
+	seed(200, intentJSON("last_payment_error", `{"code":"x","type":"card_error"}`), "cancel")
+	seed(200, refundJSON(), "refund")
+	seed(200, refundJSON("payment_intent", `{"id":"pi_1"}`), "refund")
+	seed(200, list(intentJSON()), "search", "intents")
+	seed(200, list(intentJSON("metadata", `{"tenant_id":"a\u0085b","order_id":"01980000-0000-7000-8000-000000000001"}`)), "intents")
+	seed(200, list(refundJSON()), "list of refunds", "refunds")
+	seed(200, list(refundJSON("payment_intent", `"pi\u0000"`)), "list of refunds", "refunds")
+	seed(200, event(refundJSON()), "events")
+	seed(200, event(`{"object":"charge","id":"ch_1","payment_intent":"pi_1","amount_refunded":1,"currency":"eur"}`), "events")
+	seed(200, list(`null`), "events", "search")
+	for _, status := range []int{400, 402, 409, 429, 500} {
+		seed(status, `{"error":{"type":"card_error","code":"card_declined","decline_code":"lost"}}`, "confirm")
+		seed(status, `{"error":{"type":"idempotency_error"}}`, "refund")
 	}
 	f.Fuzz(func(t *testing.T, which byte, status int, body, after, request string) {
 		if status < 200 || status > 599 {
