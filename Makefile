@@ -52,6 +52,10 @@ rename-check: ## Rename a scratch copy, and build, vet and test it there
 howto: ## Perform the pages of docs/how-to in a scratch copy: each diff, each command
 	scripts/howto.sh
 
+.PHONY: guide
+guide: ## Check the exercises of docs/guide: each test fails without its solution and passes with it
+	scripts/guide.sh
+
 ##### Trust it
 
 # -count=1: go test does not see that a database, or a program that a test starts, has changed.

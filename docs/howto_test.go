@@ -47,3 +47,24 @@ func TestEveryFolderIsKeptChangedOrDeleted(t *testing.T) {
 		}
 	}
 }
+
+// Ensure every scenario that the guide sends its reader to is one of the lab.
+func TestGuideSendsToScenariosOfTheLab(t *testing.T) {
+	t.Parallel()
+	known := map[string]bool{}
+	for _, file := range goFiles(t, "internal/dev/scenario", isCode) {
+		for _, text := range literals(file) {
+			known[text] = true
+		}
+	}
+	chapters, err := filepath.Glob("guide/[1-9]-*.md")
+	require.NoError(t, err)
+	require.Len(t, chapters, 6)
+	for _, chapter := range chapters {
+		sent := regexp.MustCompile(`#scenario=([a-z-]+)`).FindAllStringSubmatch(read(t, chapter), -1)
+		require.NotEmpty(t, sent, chapter)
+		for _, to := range sent {
+			require.True(t, known[to[1]], "%s: the lab has no scenario %s", chapter, to[1])
+		}
+	}
+}
