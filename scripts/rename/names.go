@@ -94,7 +94,7 @@ var places = []place{
 		(*target).identifier),
 	at(`(?m)(^ +)orders( = host=)`, (*target).identifier),
 	// Files, hosts, the realm, the project of the containers, the dashboard, titles.
-	at(`()\borders(\.(?:json|dump|test)\b)`, func(to *target) string { return to.name }),
+	at(`()\borders(\.(?:conf|json|dump|test)\b)`, func(to *target) string { return to.name }),
 	at(`(realm="|(?m:^name: )|"uid": "|"tags": \[\s*"|Host: )orders(\b)`, func(to *target) string { return to.name }),
 	at(`(\b[Tt]he )order( service\b)`, func(to *target) string { return to.name }),
 	at(`((?m:^# )|title: |"title": ")Orders(\b)`, func(to *target) string { return to.title(" ") }),
