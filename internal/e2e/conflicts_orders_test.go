@@ -114,7 +114,7 @@ func TestTwentyCallersWithOneVersionOfAnOrder(t *testing.T) {
 func TestShipmentWaitsForThePayment(t *testing.T) {
 	t.Parallel()
 	s := openShopWithoutEvents(t)
-	startIdleWorker(t, s.Service)
+	s.StartWorker(t)
 	s.faults(fault("charge", "hold", 0))
 	order := s.place("pm_card_visa")
 	tag := s.order(order).Header.Get("ETag")

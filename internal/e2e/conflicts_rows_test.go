@@ -27,7 +27,7 @@ func requireDeclineAbsorbed(t *testing.T, change move) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := openShopWithoutEvents(t)
-			startIdleWorker(t, s.Service)
+			s.StartWorker(t)
 			s.faults(fault("charge", sandbox.FaultHold, 0))
 			order := s.place("pm_card_chargeDeclined")
 			tag := s.order(order).Header.Get("ETag")
@@ -56,7 +56,7 @@ func requireDeclineAbsorbed(t *testing.T, change move) {
 func TestStockIsMovedByAllAtOnce(t *testing.T) {
 	t.Parallel()
 	s := openShopWithoutEvents(t)
-	startIdleWorker(t, s.Service)
+	s.StartWorker(t)
 	s.faults(fault("charge", sandbox.FaultHold, 0))
 	cancelled := s.place("pm_card_visa")
 	s.place("pm_card_chargeDeclined")
@@ -98,7 +98,7 @@ func TestCancellationAgainstTheAnswerToARefund(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := openShopWithoutEvents(t)
-			startIdleWorker(t, s.Service)
+			s.StartWorker(t)
 			order := s.placePaid("pm_card_visa")
 			s.faults(fault("refund", sandbox.FaultHold, 0))
 			requireStatus(t, http.StatusAccepted, s.refund(order, "one", 1000))
@@ -126,7 +126,7 @@ func TestRefundAgainstTheCharge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := openShopWithoutEvents(t)
-			startIdleWorker(t, s.Service)
+			s.StartWorker(t)
 			s.faults(fault("charge", sandbox.FaultHold, 0))
 			order := s.place("pm_card_visa")
 			s.held(1)

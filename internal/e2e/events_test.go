@@ -310,8 +310,8 @@ func TestEventsThatAreNotOurs(t *testing.T) {
 // Standard: litespec/ext/concurrency#bound-expired-record-cleanup
 func TestEventsExpire(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, rarely("PURGE_BATCH_SIZE", "2", "PURGE_BATCHES", "2", "PURGE_PAUSE", "0s")...)
-	startIdleWorker(t, s.Service)
+	s := openShop(t, "PURGE_BATCH_SIZE", "2", "PURGE_BATCHES", "2", "PURGE_PAUSE", "0s")
+	s.StartWorker(t)
 	order := uuid.NewString()
 	for range 7 {
 		requireReceived(t, s.deliver(s.anEvent(order)))
@@ -320,7 +320,7 @@ func TestEventsExpire(t *testing.T) {
 	s.exec(`UPDATE provider_events SET received_at = received_at - interval '97 hours', expires_at = expires_at - interval '97 hours'
 		WHERE event_id IN (SELECT event_id FROM provider_events ORDER BY received_at LIMIT 6)`)
 	for _, left := range []int{3, 1, 1} {
-		runNow(t, s.Service, jobPurge)
+		runNow(t, s.Service, testkit.JobPurge)
 		require.Equal(t, left, s.Count(t, `provider_events`))
 	}
 	s.exec(`DELETE FROM river_job WHERE state <> 'running' AND kind = 'settle-payment'`)

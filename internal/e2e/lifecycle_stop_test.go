@@ -59,7 +59,7 @@ func TestLifecycleStopFinishesRequests(t *testing.T) {
 // Ensure a collector of traces that takes none keeps no process from stopping in time and without an error.
 func TestLifecycleStopWithoutACollector(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, "SHUTDOWN_TIMEOUT", "12s") // three quarters are more than net/http waits for unused connections
+	s := openShop(t, "SHUTDOWN_TIMEOUT", "12s")        // three quarters are more than net/http waits for unused connections
 	collector, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts, nobody answers
 	require.NoError(t, err)
 	t.Cleanup(func() { collector.Close() })

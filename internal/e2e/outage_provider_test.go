@@ -18,11 +18,11 @@ import (
 // attempts come at growing distances, and when it is back every order is paid once.
 func TestOutageProviderGone(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, rarely()...)
+	s := openShop(t)
 	provider := testkit.StartProxy(t, s.Env["STRIPE_BASE_URL"])
 	s.Env["STRIPE_BASE_URL"] = provider.URL
 	log := keepJournal(s.Service)
-	startIdleWorker(t, s.Service)
+	s.StartWorker(t)
 	provider.Cut()
 	orders := []string{s.place("pm_card_visa"), s.place("pm_card_visa")} // too few failures to be left alone
 	for _, order := range orders {
@@ -56,7 +56,7 @@ func TestOutageProviderGone(t *testing.T) {
 func TestOutageProviderIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	const orders, most = 40, 35 // calls: ten, those at work beside them, and one every five seconds of a slow machine
-	s := openShop(t, rarely()...)
+	s := openShop(t)
 	s.Product(t, "MUG-001", 100, orders)
 	s.faults(fault(sandbox.OpCreateIntent, sandbox.FaultRateLimit429, 0))
 	log := keepJournal(s.Service)
@@ -104,7 +104,7 @@ func (s shop) leftAlone(kind string) {
 // Ensure a provider that fails at refunds is asked for charges all the same.
 func TestOutageOfRefundsLeavesChargesAlone(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, rarely("WORKER_CONCURRENCY", "4")...) // more refunds than the ten failures and those at work beside them
+	s := openShop(t, "WORKER_CONCURRENCY", "4") // more refunds than the ten failures and those at work beside them
 	s.StartWorker(t)
 	order := s.placePaid("pm_card_visa")
 	s.faults(fault("refund", sandbox.FaultError500Before, 0))
@@ -121,7 +121,7 @@ func TestOutageOfRefundsLeavesChargesAlone(t *testing.T) {
 // Ensure an order that is cancelled while a failing provider is left alone is not charged afterwards: nobody has asked.
 func TestOutageCancellationOfAnOrderThatNobodyAskedFor(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, rarely()...)
+	s := openShop(t)
 	s.Product(t, "MUG-001", 100, 20)
 	for range 12 {
 		s.placeMug()
@@ -165,12 +165,12 @@ func (s shop) requireBackoff(order string) {
 // a while. When the database is back the worker goes on by itself, and nothing is lost.
 func TestOutageWorkerWithoutDatabase(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, rarely()...)
+	s := openShop(t)
 	api := s.alice
 	database := testkit.StartProxy(t, s.DatabaseURL)
 	s.Env["DATABASE_URL"] = database.URL
 	log := keepJournal(s.Service)
-	startIdleWorker(t, s.Service)
+	s.StartWorker(t)
 	began := time.Now()
 	database.Cut()
 	order := api.Place("k", testkit.OrderBody("pm_card_visa", shopSKU, "2"))

@@ -129,7 +129,7 @@ func (in *insistence) refusals() []string {
 // and no accepted delivery and doubles none, although nobody knows of some COMMITs whether they happened.
 func TestOutageDatabaseCrashesUnderLoad(t *testing.T) {
 	t.Parallel()
-	s, server := openShopOn(t, 1_000_000, "DB_ACQUIRE_TIMEOUT", "2s", "PROVIDER_TIMEOUT", "1s", "JOB_TIMEOUT", "2s", "JOB_RESCUE_AFTER", "3s")
+	s, server := openShopOn(t, 1_000_000, "DB_ACQUIRE_TIMEOUT", "2s", "PROVIDER_TIMEOUT", "4s", "JOB_TIMEOUT", "8s", "JOB_RESCUE_AFTER", "10s")
 	s.StartWorker(t)
 	var ended sync.WaitGroup
 	stop := make(chan struct{})
@@ -155,8 +155,10 @@ func TestOutageDatabaseCrashesUnderLoad(t *testing.T) {
 	require.Equal(t, len(in.accepted), s.Count(t, `river_job WHERE kind = 'charge-order'`))
 	s.Stocked(t, "default", shopSKU, int64(len(in.accepted))) // one unit came for each, and the books will tell whether
 	s.StopWorker(t)
+	s.timePasses()
 	s.StartWorker(t) // takes over what the crashes have left running
 	testkit.Eventually(t, "all orders paid", func() bool {
+		s.dueNow("charge-order")
 		return s.Count(t, `payments WHERE status = 'succeeded'`) == len(in.accepted)
 	})
 	require.Len(t, s.Sandbox.Ledger().Charges, len(in.accepted))
@@ -186,7 +188,7 @@ func TestOutageDatabaseBecomesReadOnly(t *testing.T) {
 func TestOutageWorkerLeavesAReadOnlyDatabase(t *testing.T) {
 	t.Parallel()
 	s, server := openShopOn(t, 10)
-	startIdleWorker(t, s.Service)
+	s.StartWorker(t)
 	s.placePaid("pm_card_visa")
 	log := keepJournal(s.Service)
 	s.AnotherWorker(t) // whose log is read

@@ -62,7 +62,7 @@ func TestPaymentIntentAgainstCancellation(t *testing.T) {
 	t.Parallel()
 	bothOrders(t, func(t *testing.T, at schedule) {
 		s := openShopWithoutEvents(t)
-		startIdleWorker(t, s.Service)
+		s.StartWorker(t)
 		s.faults(fault(sandbox.OpCreateIntent, sandbox.FaultHold, 1), fault(sandbox.OpConfirmIntent, sandbox.FaultHoldBefore, 1))
 		order := s.place("pm_card_visa")
 		s.held(1) // the intent is created; the worker goes on to commit its id
@@ -84,7 +84,7 @@ func TestPaymentSuccessAgainstCancellation(t *testing.T) {
 	t.Parallel()
 	bothOrders(t, func(t *testing.T, at schedule) {
 		s := openShopWithoutEvents(t)
-		startIdleWorker(t, s.Service)
+		s.StartWorker(t)
 		s.faults(fault("charge", sandbox.FaultHold, 0))
 		order := s.place("pm_card_visa")
 		s.held(1)
@@ -103,7 +103,7 @@ func TestPaymentDeclineAgainstCancellation(t *testing.T) {
 	t.Parallel()
 	bothOrders(t, func(t *testing.T, at schedule) {
 		s := openShopWithoutEvents(t)
-		startIdleWorker(t, s.Service)
+		s.StartWorker(t)
 		s.faults(fault("charge", sandbox.FaultHold, 0))
 		order := s.place("pm_card_chargeDeclined")
 		s.held(1)
@@ -128,7 +128,7 @@ func TestPaymentDeclineAgainstCancellation(t *testing.T) {
 func TestPaymentOfAPaidOrderIsRefundedOnCancellation(t *testing.T) {
 	t.Parallel()
 	s := openShopWithoutEvents(t)
-	startIdleWorker(t, s.Service)
+	s.StartWorker(t)
 	order := s.placePaid("pm_card_visa")
 	tag, key := s.order(order).Header.Get("ETag"), uuid.NewString()
 	send := func() testkit.Answer {
@@ -147,7 +147,7 @@ func TestPaymentOfAPaidOrderIsRefundedOnCancellation(t *testing.T) {
 func TestPaymentIsRefundedOnceByTwoCancellations(t *testing.T) {
 	t.Parallel()
 	s := openShopWithoutEvents(t)
-	startIdleWorker(t, s.Service)
+	s.StartWorker(t)
 	order := s.placePaid("pm_card_visa")
 	startFirst, first := later(func() testkit.Answer { return s.cancel(order) })
 	startSecond, second := later(func() testkit.Answer { return s.cancel(order) })

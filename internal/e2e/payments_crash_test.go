@@ -20,15 +20,13 @@ func (s shop) process(env ...string) *testkit.Running {
 	return testkit.Process(s.t, "worker", all)
 }
 
-// successor starts the worker that takes over from a killed one, with the shortest bounds that the settings allow.
-func (s shop) successor() *testkit.Running {
-	s.t.Helper()
-	return s.process("PROVIDER_TIMEOUT", "1s", "JOB_TIMEOUT", "2s", "JOB_RESCUE_AFTER", "3s")
-}
-
-// timePasses makes the crash of a worker an old one: its leadership has ended, and its job counts as abandoned.
+// timePasses makes the crash of the only worker an old one: its sessions and its leadership have ended, and every job that
+// it was running counts as abandoned. Without it a test that waits for all jobs would wait for JOB_RESCUE_AFTER.
 func (s shop) timePasses() {
 	s.t.Helper()
+	testkit.Eventually(s.t, "end of the killed worker's sessions", func() bool {
+		return s.Count(s.t, `pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'orders-worker%'`) == 0
+	})
 	s.exec(`DELETE FROM river_leader`)
 	s.exec(`UPDATE river_job SET attempted_at = attempted_at - interval '1 hour' WHERE state = 'running'`)
 }
@@ -99,7 +97,7 @@ func TestPaymentSurvivesAWorkerKilledAtAnyPoint(t *testing.T) {
 			s.faults(fault(sandbox.OpCreateIntent, sandbox.FaultError500, 1),
 				fault(sandbox.OpConfirmIntent, sandbox.FaultError500Undone, 1))
 
-			second := s.successor()
+			second := s.process()
 			s.alice.PaymentStatus(order, "succeeded")
 			s.jobDone("charge-order", order)
 			second.Stop()
@@ -122,7 +120,7 @@ func TestPaymentSurvivesAWorkerKilledBeforeItsFirstLook(t *testing.T) {
 	table.Rollback()
 	s.timePasses()
 
-	s.successor()
+	s.process()
 	s.alice.PaymentStatus(order, "succeeded")
 	require.Equal(t, 1, s.charged(order))
 }
@@ -141,7 +139,7 @@ func TestPaymentIsTakenOverWithoutHelp(t *testing.T) {
 		WHERE kind = 'charge-order'`)
 	first.Kill()
 
-	second := s.successor()
+	second := s.process("PROVIDER_TIMEOUT", "4s", "JOB_TIMEOUT", "5s", "JOB_RESCUE_AFTER", "6s")
 	s.alice.PaymentStatus(order, "succeeded")
 	s.jobDone("charge-order", order)
 	second.Stop()
@@ -171,7 +169,7 @@ func TestPaymentIsNotAskedForAgainAfterACrashPastTheCommit(t *testing.T) {
 	})
 	first.Kill()
 
-	s.successor()
+	s.process()
 	s.placePaid("pm_card_visa") // by the time that this order is paid, the successor has looked for work
 	require.Len(t, s.attempts("confirm", order), 1)
 }

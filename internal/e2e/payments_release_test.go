@@ -47,7 +47,7 @@ func (s shop) requireFenced(fence, statement string, args ...any) {
 // database refuses the note that it makes before it asks the provider.
 func TestPaymentIsFencedFromAnOldWorker(t *testing.T) {
 	t.Parallel()
-	s := openShopWithoutEvents(t, rarely()...)
+	s := openShopWithoutEvents(t)
 	s.faults(fault(sandbox.OpConfirmIntent, sandbox.FaultError500Undone, 1))
 	order := s.place("pm_card_visa")
 	s.StartWorker(t)
@@ -69,7 +69,7 @@ func TestPaymentIsFencedFromAnOldWorker(t *testing.T) {
 // confirms nothing.
 func TestPaymentRunEndsWhereAnOldWorkerBegins(t *testing.T) {
 	t.Parallel()
-	s := openShopWithoutEvents(t, rarely()...)
+	s := openShopWithoutEvents(t)
 	s.faults(fault(sandbox.OpCreateIntent, sandbox.FaultHold, 1))
 	order := s.place("pm_card_visa")
 	s.StartWorker(t)
@@ -99,7 +99,7 @@ func TestPaymentBegunByAnOldWorker(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := openShopWithoutEvents(t, rarely()...)
+			s := openShopWithoutEvents(t)
 			charged, untouched := s.place("pm_card_visa"), s.place("pm_card_visa")
 			s.exec(`UPDATE payments SET attempted_at = now() - $1::interval, status = $2`, test.age, test.status)
 			old := s.oldCharge(charged)
@@ -129,7 +129,7 @@ func TestRefundBegunByAnOldWorker(t *testing.T) {
 	for name, made := range map[string]bool{"it was made": true, "it was not made": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := openShopWithoutEvents(t, rarely()...)
+			s := openShopWithoutEvents(t)
 			s.StartWorker(t)
 			order := s.placePaid("pm_card_visa")
 			s.StopWorker(t)
@@ -157,7 +157,7 @@ func TestRefundBegunByAnOldWorker(t *testing.T) {
 // charge go unheard: it is adopted and goes back.
 func TestPaymentCanceledByAnOldAPI(t *testing.T) {
 	t.Parallel()
-	s := openShopWithoutEvents(t, rarely()...)
+	s := openShopWithoutEvents(t)
 	s.faults(fault(sandbox.OpConfirmIntent, sandbox.FaultHold, 1))
 	order := s.place("pm_card_visa")
 	s.StartWorker(t)

@@ -29,7 +29,7 @@ func TestPaymentsOfAStorm(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("STORM_ORDERS")); err == nil {
 		orders = n
 	}
-	s := openShopWithoutEvents(t, rarely("WORKER_CONCURRENCY", "20", "DB_MAX_CONNS", "24")...)
+	s := openShopWithoutEvents(t, "WORKER_CONCURRENCY", "20", "DB_MAX_CONNS", "24")
 	s.Product(t, "MUG-001", 100, int64(orders)+1)
 	s.faults(storm(orders)...)
 	for range orders {

@@ -17,7 +17,7 @@ func TestPaymentRunOfSlowCallsEndsInTime(t *testing.T) {
 	slow := func(operation string) sandbox.FaultRule {
 		return sandbox.FaultRule{Operation: operation, Kind: sandbox.FaultDelay, DelayMS: 1200}
 	}
-	s := openShopWithoutEvents(t, rarely("PROVIDER_TIMEOUT", "2s", "JOB_TIMEOUT", "3s", "JOB_RESCUE_AFTER", "10m")...)
+	s := openShopWithoutEvents(t, "PROVIDER_TIMEOUT", "2s", "JOB_TIMEOUT", "3s", "JOB_RESCUE_AFTER", "10m")
 	s.faults(fault(sandbox.OpConfirmIntent, sandbox.FaultError500Before, 1), slow(sandbox.OpRetrieveIntent), slow(sandbox.OpConfirmIntent))
 	order := s.place("pm_card_visa")
 	s.StartWorker(t)
@@ -32,7 +32,7 @@ func TestPaymentRunOfSlowCallsEndsInTime(t *testing.T) {
 func TestPaymentWaitsAsLongAsTheProviderAsks(t *testing.T) {
 	t.Parallel()
 	const wait = 4 * time.Second
-	s := openShopWithoutEvents(t, rarely()...)
+	s := openShopWithoutEvents(t)
 	s.faults(sandbox.FaultRule{
 		Operation: sandbox.OpCreateIntent, Kind: sandbox.FaultRateLimit429, Times: 1, RetryAfter: int(wait / time.Second),
 	})

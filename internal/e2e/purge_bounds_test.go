@@ -17,7 +17,7 @@ import (
 // Standard: litespec/ext/concurrency#bound-expired-record-cleanup
 func TestPurgeRemovesOnlyWhatHasExpiredOldestFirst(t *testing.T) {
 	t.Parallel()
-	s := testkit.Start(t, rarely("PURGE_BATCH_SIZE", "4", "PURGE_BATCHES", "3", "PURGE_PAUSE", "0s")...)
+	s := testkit.Start(t, "PURGE_BATCH_SIZE", "4", "PURGE_BATCHES", "3", "PURGE_PAUSE", "0s")
 	s.Product(t, "TEA-001", 1999, 10)
 	alice := s.As(t, "alice")
 	live := place(alice, "live", tea())
@@ -25,17 +25,18 @@ func TestPurgeRemovesOnlyWhatHasExpiredOldestFirst(t *testing.T) {
 	expiredKeys(t, s, 25)
 	recordBatches(t, s)
 	log := keepJournal(s)
+	s.PeriodicJobsDue(t)
 	s.StartWorker(t)
-	awaitRun(t, s, jobPurge)
+	awaitRun(t, s, testkit.JobPurge)
 
 	requireBatches(t, purgedBatches(t, s), 4, 4, 4)
 	require.Equal(t, 13, s.Count(t, expiredRecords))
 	requireReplay(t, live, place(alice, "live", tea()))
 	requirePurgeReported(t, s, log, 12, 13)
 
-	runNow(t, s, jobPurge)
+	runNow(t, s, testkit.JobPurge)
 	requireBatches(t, purgedBatches(t, s), 4, 4, 4, 4, 4, 4)
-	runNow(t, s, jobPurge)
+	runNow(t, s, testkit.JobPurge)
 	require.Zero(t, s.Count(t, expiredRecords))
 	requireReplay(t, live, place(alice, "live", tea()))
 }
@@ -71,45 +72,48 @@ func requirePurgeReported(t *testing.T, s *testkit.Service, log *journal, remove
 // the next worker goes on with it at once, not after the interval.
 func TestPurgeEndsWithItsWorker(t *testing.T) {
 	t.Parallel()
-	s := testkit.Start(t, rarely("PURGE_BATCH_SIZE", "1", "PURGE_PAUSE", "1m",
-		"SHUTDOWN_TIMEOUT", "10m", "JOB_TIMEOUT", "10m", "JOB_RESCUE_AFTER", "20m")...)
+	s := testkit.Start(t, "PURGE_BATCH_SIZE", "1", "PURGE_PAUSE", "1m",
+		"SHUTDOWN_TIMEOUT", "10m", "JOB_TIMEOUT", "10m", "JOB_RESCUE_AFTER", "20m")
 	expiredKeys(t, s, 5)
+	s.PeriodicJobsDue(t)
 	s.StartWorker(t)
 	testkit.Eventually(t, "first batch", func() bool { return s.Count(t, expiredRecords) == 4 })
 	s.StopWorker(t) // would wait for ten minutes
 	require.Equal(t, 4, s.Count(t, expiredRecords))
-	require.Zero(t, s.Count(t, `river_job WHERE kind = $1 AND state = 'completed'`, jobPurge))
+	require.Zero(t, s.Count(t, `river_job WHERE kind = $1 AND state = 'completed'`, testkit.JobPurge))
 	for left := 3; left > 0; left-- {
 		s.StartWorker(t)
 		testkit.Eventually(t, "another batch", func() bool { return s.Count(t, expiredRecords) == left })
 		s.StopWorker(t)
 	}
-	require.Equal(t, 1, s.Count(t, `river_job WHERE kind = $1`, jobPurge), "one run, cut short again and again")
+	require.Equal(t, 1, s.Count(t, `river_job WHERE kind = $1`, testkit.JobPurge), "one run, cut short again and again")
 }
 
 // Ensure a run whose time is up stops too, without an error: a batch that has begun is undone or done.
 func TestPurgeEndsWithItsTime(t *testing.T) {
 	t.Parallel()
-	s := testkit.Start(t, rarely("PURGE_BATCH_SIZE", "1", "PURGE_PAUSE", "1m",
-		"PROVIDER_TIMEOUT", "500ms", "JOB_TIMEOUT", "1s", "JOB_RESCUE_AFTER", "1m")...)
+	s := testkit.Start(t, "PURGE_BATCH_SIZE", "1", "PURGE_PAUSE", "1m",
+		"PROVIDER_TIMEOUT", "500ms", "JOB_TIMEOUT", "1s", "JOB_RESCUE_AFTER", "1m")
 	expiredKeys(t, s, 5)
+	s.PeriodicJobsDue(t)
 	s.StartWorker(t)
-	awaitRun(t, s, jobPurge)
+	awaitRun(t, s, testkit.JobPurge)
 	require.Equal(t, 4, s.Count(t, expiredRecords))
-	require.Zero(t, s.Count(t, `river_job WHERE kind = $1 AND errors <> '{}'`, jobPurge))
+	require.Zero(t, s.Count(t, `river_job WHERE kind = $1 AND errors <> '{}'`, testkit.JobPurge))
 }
 
 // Ensure workers that restart more often than the interval purge all the same, and that their restarts do not pile
 // runs up.
 func TestPurgeIsNotStarvedByRestarts(t *testing.T) {
 	t.Parallel()
-	s := testkit.Start(t, rarely()...)
+	s := testkit.Start(t)
 	expiredKeys(t, s, 5)
+	s.PeriodicJobsDue(t)
 	began := time.Now()
 	for range 3 {
 		s.StartWorker(t)
 		testkit.Eventually(t, "run of the purge", func() bool {
-			return s.Count(t, `river_job WHERE kind = $1`, jobPurge) > 0
+			return s.Count(t, `river_job WHERE kind = $1`, testkit.JobPurge) > 0
 		})
 		s.StopWorker(t)
 	}
@@ -117,20 +121,23 @@ func TestPurgeIsNotStarvedByRestarts(t *testing.T) {
 	testkit.Eventually(t, "purged", func() bool { return s.Count(t, expiredRecords) == 0 })
 	day := 24 * time.Hour
 	periods := 1 + int(time.Now().Truncate(day).Sub(began.Truncate(day))/day) // midnight may pass
-	require.LessOrEqual(t, s.Count(t, `river_job WHERE kind = $1`, jobPurge), periods)
+	require.LessOrEqual(t, s.Count(t, `river_job WHERE kind = $1`, testkit.JobPurge), periods)
 }
 
 // Ensure the purge gets its turn while charges take every place of the worker, as in an outage of the provider they do.
 func TestPurgeIsNotStarvedByCharges(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, rarely("WORKER_CONCURRENCY", "1", "PROVIDER_TIMEOUT", "4m", "JOB_TIMEOUT", "5m", "JOB_RESCUE_AFTER", "10m")...)
-	startIdleWorker(t, s.Service)
+	s := openShop(t, "WORKER_CONCURRENCY", "1", "PROVIDER_TIMEOUT", "4m", "JOB_TIMEOUT", "5m", "JOB_RESCUE_AFTER", "10m")
+	s.PeriodicJobsDue(t)
+	s.StartWorker(t)
+	awaitRun(t, s.Service, testkit.JobPurge)
+	awaitRun(t, s.Service, testkit.JobReconcile)
 	s.faults(fault("charge", sandbox.FaultHold, 0))
 	s.place("pm_card_visa")
 	s.held(1)
 	expiredKeys(t, s.Service, 5)
 	s.exec(`INSERT INTO river_job (kind, queue, args, max_attempts)
-		SELECT kind, queue, args, max_attempts FROM river_job WHERE kind = $1`, jobPurge) // one more of the periodic kind
+		SELECT kind, queue, args, max_attempts FROM river_job WHERE kind = $1`, testkit.JobPurge) // one more of the periodic kind
 	testkit.Eventually(t, "purged", func() bool { return s.Count(t, expiredRecords) == 0 })
 	s.Sandbox.ClearFaults()
 }
@@ -145,12 +152,12 @@ func TestTwoWorkersPurgeManyKeysWhileOrdersArePlaced(t *testing.T) {
 	if testing.Short() {
 		keys = 20_000
 	}
-	s := testkit.Start(t, patient(rarely("PURGE_BATCH_SIZE", "1000", "PURGE_BATCHES", "10000", "PURGE_PAUSE", "1ms",
-		"WORKER_CONCURRENCY", "1", "JOB_TIMEOUT", "10m", "JOB_RESCUE_AFTER", "20m")...)...)
+	s := testkit.Start(t, patient("PURGE_BATCH_SIZE", "1000", "PURGE_BATCHES", "10000", "PURGE_PAUSE", "1ms",
+		"WORKER_CONCURRENCY", "1", "JOB_TIMEOUT", "10m", "JOB_RESCUE_AFTER", "20m")...)
 	s.Product(t, "TEA-001", 1999, 1_000_000)
 	expiredKeysEvery(t, s, keys, time.Second)
 	recordBatches(t, s)
-	runs := []int64{enqueueJob(t, s, jobPurge), enqueueJob(t, s, jobPurge)}
+	runs := []int64{s.Enqueue(t, testkit.JobPurge), s.Enqueue(t, testkit.JobPurge)}
 	held := s.Begin(t).Exec(`LOCK TABLE idempotency_keys IN SHARE MODE`)
 	s.AnotherWorker(t)
 	s.AnotherWorker(t)

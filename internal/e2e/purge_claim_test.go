@@ -17,37 +17,37 @@ func TestExpiredKeyIsReusedWhileThePurgeRuns(t *testing.T) {
 	t.Parallel()
 	t.Run("the claim came first", func(t *testing.T) {
 		t.Parallel()
-		s := startPatient(t, rarely()...)
-		startIdleWorker(t, s)
+		s := startPatient(t)
+		s.StartWorker(t)
 		expiredKeys(t, s, 2)
 		held := holdCommits(t, s, goOn)
 		claim := placeLater(s.As(t, "alice"), "old-1", tea())
 		s.AwaitBlockedOn(t, "commit")
 
-		runNow(t, s, jobPurge) // which neither waits for the claim nor removes what it has replaced
+		runNow(t, s, testkit.JobPurge) // which neither waits for the claim nor removes what it has replaced
 		require.Equal(t, 1, s.Count(t, expiredRecords))
 		held.Commit()
 		requireReusedFor(t, s, "old-1", testkit.Take(t, claim))
 	})
 	t.Run("the claim came first and rolls back", func(t *testing.T) {
 		t.Parallel()
-		s := startPatient(t, rarely()...)
-		startIdleWorker(t, s)
+		s := startPatient(t)
+		s.StartWorker(t)
 		expiredKeys(t, s, 1)
 		held := holdCommits(t, s, refuse)
 		claim := placeLater(s.As(t, "alice"), "old-1", tea())
 		s.AwaitBlockedOn(t, "commit")
-		runNow(t, s, jobPurge)
+		runNow(t, s, testkit.JobPurge)
 		held.Commit()
 		requireRefused(t, testkit.Take(t, claim), http.StatusInternalServerError, "internal_error")
 		require.Equal(t, 1, s.Count(t, expiredRecords))
-		runNow(t, s, jobPurge)
+		runNow(t, s, testkit.JobPurge)
 		require.Zero(t, s.Count(t, "idempotency_keys"))
 	})
 	t.Run("the purge came first", func(t *testing.T) {
 		t.Parallel()
-		s := startPatient(t, rarely()...)
-		startIdleWorker(t, s)
+		s := startPatient(t)
+		s.StartWorker(t)
 		expiredKeys(t, s, 1)
 		purge := holdPurge(t, s, "AFTER", "STATEMENT") // which has removed the record and has not committed
 		claim := placeLater(s.As(t, "alice"), "old-1", tea())
@@ -58,8 +58,8 @@ func TestExpiredKeyIsReusedWhileThePurgeRuns(t *testing.T) {
 	})
 	t.Run("the claim came between the purge's look and its removal", func(t *testing.T) {
 		t.Parallel()
-		s := startPatient(t, rarely()...)
-		startIdleWorker(t, s)
+		s := startPatient(t)
+		s.StartWorker(t)
 		expiredKeys(t, s, 200)
 		purge := holdPurge(t, s, "BEFORE", "ROW") // which has looked, and is about to remove the oldest record
 		claim := placeLater(s.As(t, "alice"), "old-1", tea())
@@ -78,7 +78,7 @@ const waitingOnKeys = `pg_stat_activity WHERE datname = current_database() AND a
 func requireReusedFor(t *testing.T, s *testkit.Service, key string, a testkit.Answer) {
 	t.Helper()
 	requirePlaced(t, a)
-	runNow(t, s, jobPurge)
+	runNow(t, s, testkit.JobPurge)
 	require.Zero(t, s.Count(t, expiredRecords))
 	requireReplay(t, a, place(s.As(t, "alice"), key, tea()))
 	requireStored(t, s, 1)
@@ -99,7 +99,7 @@ func holdPurge(t *testing.T, s *testkit.Service, when, level string) heldPurge {
 		CREATE TRIGGER test_hold `+when+` DELETE ON idempotency_keys FOR EACH `+level+` EXECUTE FUNCTION test_hold()`)
 	require.NoError(t, err)
 	held := s.Begin(t).Exec(`SELECT pg_advisory_xact_lock(4711)`)
-	id := enqueueJob(t, s, jobPurge)
+	id := s.Enqueue(t, testkit.JobPurge)
 	testkit.Eventually(t, "purge in the middle of its DELETE", func() bool { return s.Count(t, blockedWorkers) == 1 })
 	return heldPurge{func() {
 		held.Commit()

@@ -4,31 +4,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/stretchr/testify/require"
 
 	"example.com/orders/internal/dev/testkit"
 )
 
-const (
-	jobPurge     = "purge-idempotency-keys"
-	jobReconcile = "reconcile-payments"
-)
-
-// rarely lets the periodic jobs run once, at the worker's start; later settings win.
-func rarely(env ...string) []string {
-	return append([]string{"PURGE_INTERVAL", "24h", "RECONCILE_INTERVAL", "24h"}, env...)
-}
-
-// startIdleWorker starts the worker and returns once its periodic jobs have run, so that the next run is the test's.
-func startIdleWorker(t *testing.T, s *testkit.Service) {
-	t.Helper()
-	s.StartWorker(t)
-	awaitRun(t, s, jobPurge)
-	awaitRun(t, s, jobReconcile)
-}
-
+// awaitRun waits for a run of a periodic job that s.PeriodicJobsDue lets the start of a worker bring.
 func awaitRun(t *testing.T, s *testkit.Service, kind string) {
 	t.Helper()
 	testkit.Eventually(t, "run of "+kind, func() bool {
@@ -36,26 +17,10 @@ func awaitRun(t *testing.T, s *testkit.Service, kind string) {
 	})
 }
 
-// periodicJob is the arguments of a periodic job: none.
-type periodicJob struct{ kind string }
-
-// Kind implements river.JobArgs.
-func (p periodicJob) Kind() string { return p.kind }
-
-// enqueueJob asks for a run of a periodic job, as an operator would.
-func enqueueJob(t *testing.T, s *testkit.Service, kind string) (id int64) {
-	t.Helper()
-	client, err := river.NewClient(riverpgxv5.New(s.DB), &river.Config{Logger: testkit.Log()})
-	require.NoError(t, err)
-	inserted, err := client.Insert(t.Context(), periodicJob{kind}, nil)
-	require.NoError(t, err)
-	return inserted.Job.ID
-}
-
 // runNow runs a periodic job and waits for its end.
 func runNow(t *testing.T, s *testkit.Service, kind string) {
 	t.Helper()
-	awaitJob(t, s, enqueueJob(t, s, kind))
+	awaitJob(t, s, s.Enqueue(t, kind))
 }
 
 func awaitJob(t *testing.T, s *testkit.Service, id int64) {

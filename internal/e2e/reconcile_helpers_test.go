@@ -6,20 +6,23 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"github.com/stripe/stripe-go/v85"
+
+	"example.com/orders/internal/dev/testkit"
 )
 
 // openShopToReconcile is a shop that learns of the provider only by reconciliation, which runs when the test says so.
 func openShopToReconcile(t *testing.T, env ...string) shop {
 	t.Helper()
-	s := openShopWithoutEvents(t, rarely(env...)...)
-	startIdleWorker(t, s.Service)
+	s := openShopWithoutEvents(t, env...)
+	s.StartWorker(t)
+	s.reconcile()
 	return s
 }
 
 // reconcile runs reconcile-payments and what it has enqueued.
 func (s shop) reconcile() {
 	s.t.Helper()
-	runNow(s.t, s.Service, jobReconcile)
+	runNow(s.t, s.Service, testkit.JobReconcile)
 	s.settled()
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/orders/internal/dev/sandbox"
+	"example.com/orders/internal/dev/testkit"
 )
 
 // The ways in which a job is lost although its work is not done: by hand, in River's UI, in a restore.
@@ -25,9 +26,10 @@ func TestReconcileChargesWhatLostItsJob(t *testing.T) {
 	for how, lose := range lostJobs {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
-			s := openShopWithoutEvents(t, rarely("RECONCILE_AGE", "0s")...)
+			s := openShopWithoutEvents(t, "RECONCILE_AGE", "0s")
 			order := s.place("pm_card_visa")
 			s.exec(lose, "charge-order")
+			s.PeriodicJobsDue(t)
 			s.StartWorker(t)
 			s.alice.PaymentStatus(order, "succeeded")
 			require.Len(t, s.attempts("confirm", order), 1)
@@ -43,14 +45,14 @@ func TestReconcileRefundsWhatLostItsJob(t *testing.T) {
 	for how, lose := range lostJobs {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
-			s := openShopWithoutEvents(t, rarely("RECONCILE_AGE", "0s")...)
+			s := openShopWithoutEvents(t, "RECONCILE_AGE", "0s")
 			s.StartWorker(t)
 			order := s.placePaid("pm_card_visa")
 			s.StopWorker(t)
 			requireStatus(t, http.StatusAccepted, s.refund(order, "k", shopTotal))
 			s.exec(lose, "refund-charge")
 			s.StartWorker(t)
-			runNow(t, s.Service, jobReconcile)
+			runNow(t, s.Service, testkit.JobReconcile)
 			s.awaitJob("refund-charge", order, `state = 'completed'`)
 			require.Len(t, s.refunds(order, "succeeded"), 1)
 			require.Equal(t, "succeeded", s.refundStatus(order))
@@ -62,7 +64,7 @@ func TestReconcileRefundsWhatLostItsJob(t *testing.T) {
 // made it and pruned the key does not make it again.
 func TestReconcileLooksALateRefundUp(t *testing.T) {
 	t.Parallel()
-	s := openShopWithoutEvents(t, rarely("RECONCILE_AGE", "0s")...)
+	s := openShopWithoutEvents(t, "RECONCILE_AGE", "0s")
 	s.StartWorker(t)
 	order := s.placePaid("pm_card_visa")
 	s.faults(fault("refund", sandbox.FaultError500, 0))
@@ -74,7 +76,7 @@ func TestReconcileLooksALateRefundUp(t *testing.T) {
 	s.Sandbox.ClearFaults()
 	asked := len(s.attempts("refund", order))
 	s.StartWorker(t)
-	runNow(t, s.Service, jobReconcile)
+	runNow(t, s.Service, testkit.JobReconcile)
 	s.jobDone("refund-charge", order)
 	require.Len(t, s.attempts("refund", order), asked)
 	require.Len(t, s.refunds(order, "succeeded"), 1)
@@ -83,7 +85,7 @@ func TestReconcileLooksALateRefundUp(t *testing.T) {
 // Ensure what has a live job, in whichever state, is left alone.
 func TestReconcileLeavesLiveJobsAlone(t *testing.T) {
 	t.Parallel()
-	s := openShopWithoutEvents(t, rarely("RECONCILE_AGE", "0s")...)
+	s := openShopWithoutEvents(t, "RECONCILE_AGE", "0s")
 	states := []string{"available", "retryable", "running", "scheduled"}
 	for _, state := range states {
 		// Nobody works the queue, so that the jobs stay as they are.
@@ -92,9 +94,10 @@ func TestReconcileLeavesLiveJobsAlone(t *testing.T) {
 	}
 	lost := s.place("pm_card_visa")
 	s.exec(`DELETE FROM river_job WHERE args->>'order_id' = $1`, lost)
+	s.PeriodicJobsDue(t)
 	s.StartWorker(t)
 	s.alice.PaymentStatus(lost, "succeeded")
-	awaitRun(t, s.Service, jobReconcile)
+	awaitRun(t, s.Service, testkit.JobReconcile)
 	require.Equal(t, len(states)+1, s.Count(t, `river_job WHERE kind = 'charge-order'`))
 	require.Len(t, s.attempts("confirm", lost), 1)
 	require.Len(t, s.Sandbox.Attempts(), 2, "the provider was asked about another order")
@@ -103,8 +106,8 @@ func TestReconcileLeavesLiveJobsAlone(t *testing.T) {
 // Ensure nothing is reconciled before its age, and that a run takes the oldest first and no more than a batch.
 func TestReconcileIsBounded(t *testing.T) {
 	t.Parallel()
-	s := openShopWithoutEvents(t, rarely("RECONCILE_AGE", "1h", "RECONCILE_BATCH_SIZE", "2")...)
-	startIdleWorker(t, s.Service)
+	s := openShopWithoutEvents(t, "RECONCILE_AGE", "1h", "RECONCILE_BATCH_SIZE", "2")
+	s.StartWorker(t)
 	s.faults(fault("charge", sandbox.FaultHoldBefore, 0)) // so that no job ends, and none is enqueued twice
 	var orders []string
 	for range 5 {
@@ -112,7 +115,7 @@ func TestReconcileIsBounded(t *testing.T) {
 	}
 	s.held(len(orders))
 	s.exec(lostJobs["deleted"], "charge-order")
-	runNow(t, s.Service, jobReconcile)
+	runNow(t, s.Service, testkit.JobReconcile)
 	require.Zero(t, s.Count(t, `river_job WHERE kind = 'charge-order'`), "reconciled before their age")
 
 	for i, order := range orders {
@@ -120,7 +123,7 @@ func TestReconcileIsBounded(t *testing.T) {
 			time.Duration(i+2)*time.Hour, order)
 	}
 	for left := len(orders); left > 0; left -= 2 {
-		runNow(t, s.Service, jobReconcile)
+		runNow(t, s.Service, testkit.JobReconcile)
 		require.Equal(t, min(len(orders), len(orders)-left+2), s.Count(t, `river_job WHERE kind = 'charge-order'`))
 		for _, order := range orders[max(0, left-2):] {
 			require.Equal(t, 1, s.Count(t, jobOf, "charge-order", order), "the oldest come first")
@@ -138,7 +141,7 @@ func TestReconcileIsBounded(t *testing.T) {
 // being found: a run ends well within the bound of a statement.
 func TestReconcileCopesWithManyLiveJobs(t *testing.T) {
 	t.Parallel()
-	s := openShopWithoutEvents(t, rarely("RECONCILE_AGE", "0s", "DB_LOCK_TIMEOUT", "10s", "DB_STATEMENT_TIMEOUT", "10s")...)
+	s := openShopWithoutEvents(t, "RECONCILE_AGE", "0s", "DB_LOCK_TIMEOUT", "10s", "DB_STATEMENT_TIMEOUT", "10s")
 	s.exec(`INSERT INTO orders (tenant_id, id, customer_id, status, total_amount, currency, ship_name, ship_line1, ship_line2,
 			ship_city, ship_postal_code, ship_country, created_at, updated_at, version)
 		SELECT 'default', gen_random_uuid(), 'many', 'open', 100, 'EUR', 'n', 'l', '', 'c', 'p', 'DE', now(), now(), 1
@@ -151,6 +154,7 @@ func TestReconcileCopesWithManyLiveJobs(t *testing.T) {
 			jsonb_build_object('schema', 1, 'tenant_id', tenant_id, 'order_id', id), 'charge-order', 'parked' FROM orders`)
 	lost := s.place("pm_card_visa")
 	s.exec(`DELETE FROM river_job WHERE args->>'order_id' = $1`, lost)
+	s.PeriodicJobsDue(t)
 	s.StartWorker(t)
 	s.alice.PaymentStatus(lost, "succeeded")
 	require.Len(t, s.attempts("confirm", lost), 1)

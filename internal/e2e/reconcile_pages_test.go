@@ -84,7 +84,7 @@ func TestReconcileGoesOnAfterACrash(t *testing.T) {
 	s.chargeThere(shopTotal, ofOrder(order)) // on the second page
 	s.chargesOfOthers(110)
 	row := s.hold("payments", order)
-	enqueueJob(t, s.Service, jobReconcile)
+	s.Enqueue(t, testkit.JobReconcile)
 	first := s.process()
 	s.awaitBlocked(1) // it compares the second page
 	passed, after := s.watermark("payment_intents")
@@ -92,6 +92,7 @@ func TestReconcileGoesOnAfterACrash(t *testing.T) {
 	require.NotEmpty(t, after)
 	first.Kill()
 	row.Rollback()
+	s.timePasses()
 	now, still := s.watermark("payment_intents")
 	require.Equal(t, passed, now)
 	require.Equal(t, after, still)

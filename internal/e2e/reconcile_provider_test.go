@@ -59,10 +59,11 @@ func TestReconcileReturnsAnUnknownChargeOnceAcrossACrash(t *testing.T) {
 	s.delayPasses()
 	s.StopWorker(t)
 	s.faults(fault("refund", sandbox.FaultHold, 1))
-	enqueueJob(t, s.Service, jobReconcile)
+	s.Enqueue(t, testkit.JobReconcile)
 	first := s.process()
 	s.held(1)
 	first.Kill()
+	s.timePasses()
 	s.Sandbox.ClearFaults()
 	s.StartWorker(t)
 	s.reconcile()
@@ -208,7 +209,7 @@ func TestReconcileLeavesAnotherAmount(t *testing.T) {
 	before := s.payment(order).Header.Get("ETag")
 	odd := s.chargeThere(shopTotal-1, ofOrder(order))
 	for range 4 {
-		runNow(t, s.Service, jobReconcile)
+		runNow(t, s.Service, testkit.JobReconcile)
 		s.jobFailed("settle-payment", order)
 	}
 	require.LessOrEqual(t, s.Count(t, jobOf, "settle-payment", order), 2, "one that ran and one that waits")
@@ -285,7 +286,7 @@ func (s shop) rewritten(replace func(body string) string) {
 // Ensure an object in a status that this service does not know keeps no other object from being compared.
 func TestReconcilePassesAnUnknownStatus(t *testing.T) {
 	t.Parallel()
-	s := openShopWithoutEvents(t, rarely()...)
+	s := openShopWithoutEvents(t)
 	odd, err := s.stripe().V1PaymentIntents.Create(t.Context(), &stripe.PaymentIntentCreateParams{
 		Amount: stripe.Int64(100), Currency: stripe.String("eur"), PaymentMethod: stripe.String("pm_card_visa"),
 		PaymentMethodTypes: []*string{stripe.String("card")}, Metadata: ofOrder(uuid.NewString()),
@@ -297,7 +298,7 @@ func TestReconcilePassesAnUnknownStatus(t *testing.T) {
 	s.rewritten(func(body string) string {
 		return strings.ReplaceAll(body, `"requires_confirmation"`, `"requires_capture"`)
 	})
-	startIdleWorker(t, s.Service)
+	s.StartWorker(t)
 	s.reconcile()
 	require.True(t, s.noted(intent))
 	require.False(t, s.noted(odd.ID))
@@ -326,7 +327,7 @@ func TestReconcileTwiceAtOnce(t *testing.T) {
 	s := openShopToReconcile(t)
 	order, intent := s.unknownCharge()
 	s.faults(fault(sandbox.OpList, sandbox.FaultHold, 2))
-	one, two := enqueueJob(t, s.Service, jobReconcile), enqueueJob(t, s.Service, jobReconcile)
+	one, two := s.Enqueue(t, testkit.JobReconcile), s.Enqueue(t, testkit.JobReconcile)
 	s.held(2)
 	s.Sandbox.ClearFaults()
 	awaitJob(t, s.Service, one)
@@ -336,7 +337,7 @@ func TestReconcileTwiceAtOnce(t *testing.T) {
 	testkit.CheckRest(t, s.Service)
 	s.delayPasses()
 	s.faults(fault("refund", sandbox.FaultHoldBefore, 0))
-	one, two = enqueueJob(t, s.Service, jobReconcile), enqueueJob(t, s.Service, jobReconcile)
+	one, two = s.Enqueue(t, testkit.JobReconcile), s.Enqueue(t, testkit.JobReconcile)
 	s.held(1)
 	s.Sandbox.ClearFaults()
 	awaitJob(t, s.Service, one)

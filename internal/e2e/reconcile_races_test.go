@@ -17,13 +17,13 @@ func TestReconciliationAgainstCharge(t *testing.T) {
 	for kind, calls := range map[string]int{sandbox.FaultHoldBefore: 2, sandbox.FaultHold: 1} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			s := openShopWithoutEvents(t, rarely("RECONCILE_AGE", "0s")...)
-			startIdleWorker(t, s.Service)
+			s := openShopWithoutEvents(t, "RECONCILE_AGE", "0s")
+			s.StartWorker(t)
 			s.faults(fault("charge", kind, 1))
 			order := s.place("pm_card_visa")
 			s.held(1)
 			s.exec(lostJobs["deleted"], "charge-order")
-			runNow(t, s.Service, jobReconcile)
+			runNow(t, s.Service, testkit.JobReconcile)
 			testkit.Eventually(t, "calls of both jobs", func() bool {
 				return len(s.attempts("confirm", order)) >= calls && (calls > 1 || s.payment(order).Text("status") == "succeeded")
 			})
@@ -39,11 +39,12 @@ func TestReconciliationAgainstCharge(t *testing.T) {
 // Ensure a reconciliation that begins beside another one waits for it, and then sees what it has enqueued: one job, not two.
 func TestReconciliationsTakeTurns(t *testing.T) {
 	t.Parallel()
-	s := openShopWithoutEvents(t, rarely("RECONCILE_AGE", "0s", "WORKER_CONCURRENCY", "1")...)
+	s := openShopWithoutEvents(t, "RECONCILE_AGE", "0s", "WORKER_CONCURRENCY", "1")
 	order := s.place("pm_card_visa")
 	s.exec(lostJobs["deleted"], "charge-order")
 	stop := s.stopAtJob("alice")
-	enqueueJob(t, s.Service, jobReconcile) // and one that the start of the workers brings
+	s.Enqueue(t, testkit.JobReconcile)
+	s.Enqueue(t, testkit.JobReconcile)
 	s.AnotherWorker(t)
 	s.AnotherWorker(t)
 	s.awaitBlocked(2)
@@ -60,8 +61,8 @@ func TestReconciliationsTakeTurns(t *testing.T) {
 // Standard: litespec/ext/concurrency#route-required-external-effects-durably
 func TestReconcileFinishesEverythingAfterARestore(t *testing.T) {
 	t.Parallel()
-	s := openShopWithoutEvents(t, rarely("RECONCILE_AGE", "0s")...)
-	startIdleWorker(t, s.Service)
+	s := openShopWithoutEvents(t, "RECONCILE_AGE", "0s")
+	s.StartWorker(t)
 	paid := s.placePaid("pm_card_visa")
 	s.faults(fault("charge", sandbox.FaultDrop, 0))
 	answerLost := s.place("pm_card_visa")

@@ -85,7 +85,7 @@ func TestRefundSurvivesAKilledWorker(t *testing.T) {
 	first.Kill()
 	require.Equal(t, "pending", s.refundStatus(order))
 	s.timePasses()
-	s.successor()
+	s.process()
 	s.requireRefundedOnce(receipt)
 }
 
@@ -175,7 +175,7 @@ func TestRefundWithAPrunedKeyIsFound(t *testing.T) {
 // Ensure a refund that looks as if it had never been asked for, as after a restore, is looked up once it is old.
 func TestRefundOfARestoreIsFound(t *testing.T) {
 	t.Parallel()
-	s := openShopWithoutEvents(t, rarely()...)
+	s := openShopWithoutEvents(t)
 	s.StartWorker(t)
 	order := s.placePaid("pm_card_visa")
 	receipt := s.refund(order, "r", 1000)

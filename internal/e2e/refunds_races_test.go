@@ -16,7 +16,7 @@ import (
 func TestRefundsAtOnceStayWithinTheCharge(t *testing.T) {
 	t.Parallel()
 	s := openShopWithoutEvents(t, "DB_MAX_CONNS", "12")
-	startIdleWorker(t, s.Service)
+	s.StartWorker(t)
 	order := s.placePaid("pm_card_visa")
 	row := s.hold("payments", order)
 	answers := testkit.Together(8, func(i int) testkit.Answer {
@@ -54,7 +54,7 @@ func TestRefundAgainstCancellation(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			s := openShopWithoutEvents(t)
-			startIdleWorker(t, s.Service)
+			s.StartWorker(t)
 			order := s.placePaid("pm_card_visa")
 			refund, refunded := later(func() testkit.Answer { return s.refund(order, "r", 1000) })
 			cancel, cancelled := later(func() testkit.Answer { return s.cancel(order) })
@@ -89,7 +89,7 @@ func TestRefundAgainstTheAnswerToAnother(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := openShopWithoutEvents(t)
-			startIdleWorker(t, s.Service)
+			s.StartWorker(t)
 			order := s.placePaid("pm_card_visa")
 			s.faults(fault("refund", sandbox.FaultHold, 0))
 			requireStatus(t, http.StatusAccepted, s.refund(order, "one", 1000))
@@ -115,7 +115,7 @@ func TestRefundAgainstTheAnswerToAnother(t *testing.T) {
 func TestRefundNeedsACharge(t *testing.T) {
 	t.Parallel()
 	s := openShopWithoutEvents(t)
-	startIdleWorker(t, s.Service)
+	s.StartWorker(t)
 	order := s.place("pm_card_chargeDeclined")
 	requireRefused(t, s.refund(order, "r", 1000), http.StatusConflict, "order_not_refundable")
 	s.alice.PaymentStatus(order, "failed")

@@ -44,7 +44,7 @@ func openForOperators(t *testing.T, programs ...string) *operator {
 	}
 	owner, service := separate(t, server)
 	moved := pgtest.Pool(t, restoredOf(t, owner))
-	s := testkit.StartOn(t, owner, patient(rarely("DATABASE_URL", service)...)...)
+	s := testkit.StartOn(t, owner, patient("DATABASE_URL", service)...)
 	s.Product(t, shopSKU, shopTotal/2, 100)
 	o := &operator{shop: shop{Service: s, t: t, alice: s.As(t, "alice")}, server: server, dir: t.TempDir(), moved: moved}
 	o.env = map[string]string{

@@ -101,8 +101,9 @@ func TestRunbookGrowingKeyTable(t *testing.T) {
 	t.Parallel()
 	o := openForOperators(t)
 	o.place("pm_card_visa")
+	o.PeriodicJobsDue(t)
 	o.work()
-	awaitRun(t, o.Service, jobPurge)
+	awaitRun(t, o.Service, testkit.JobPurge)
 	expiredKeys(t, o.Service, 10)
 	old, end := o.session(`BEGIN; SELECT 1`) // which vacuum waits for, and old enough for the page to name it
 	out := o.follow("growing-key-table.md", nil, "interval '5 minutes'", "interval '0'")

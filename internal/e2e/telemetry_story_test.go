@@ -103,7 +103,7 @@ func (s *story) payments(t *testing.T) {
 	waiting := s.place("pm_card_visa")
 	s.jobFailed("charge-order", waiting)
 	expiredKeys(t, s.Service, 3)
-	runNow(t, s.Service, jobPurge)
+	runNow(t, s.Service, testkit.JobPurge)
 }
 
 // first reads the first order.

@@ -64,6 +64,7 @@ func StartOn(t testing.TB, databaseURL string, env ...string) *Service {
 	t.Cleanup(func() { pgtest.Close(t, s.DB) }) // the one that it is by then
 	s.startSandbox(t)
 	maps.Copy(s.Env, pairs(env))
+	s.periodicJobsRan(t)
 	s.StartAPI(t)
 	t.Cleanup(func() {
 		s.StopAPI(t)
@@ -82,6 +83,7 @@ func (s *Service) startSandbox(t testing.TB) {
 		"AUTH_ISSUER": Issuer, "AUTH_AUDIENCE": Audience, "AUTH_JWKS_URL": server.URL() + "/.well-known/jwks.json",
 		"STRIPE_BASE_URL": server.URL(), "STRIPE_API_KEY": "sk_test_tests",
 		"STRIPE_WEBHOOK_SECRET": sandbox.DefaultEventSecret,
+		"PURGE_INTERVAL":        day.String(), "RECONCILE_INTERVAL": day.String(),
 	}
 }
 

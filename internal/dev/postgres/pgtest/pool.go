@@ -12,9 +12,9 @@ import (
 const (
 	// Wait bounds every statement of a test and every wait for one. It is not a timing: a test that runs into it has
 	// failed.
-	Wait = 60 * time.Second
+	Wait = 2 * time.Minute
 	// closeWait bounds the close of a pool. Whatever still uses a connection by then has been left behind.
-	closeWait = 10 * time.Second
+	closeWait = 30 * time.Second
 )
 
 // Pool opens a pool of a test, which is closed when the test ends.
