@@ -36,7 +36,7 @@ var additive = []string{
 // schema changes beneath them, and no request fails.
 func TestARunningReleaseSurvivesAnAdditiveMigration(t *testing.T) {
 	t.Parallel()
-	s := testkit.Start(t, "DB_MAX_CONNS", "4", "DB_LOCK_TIMEOUT", "30s", "DB_STATEMENT_TIMEOUT", "1m")
+	s := testkit.Start(t, patient("DB_MAX_CONNS", "4")...)
 	s.Product(t, "TEA-001", 1999, 1_000_000)
 	s.StartWorker(t)
 	traffic := startTraffic(s.As(t, "alice"), 3)
@@ -164,7 +164,7 @@ func TestARunningReleaseSurvivesAChangeOfType(t *testing.T) {
 		for _, first := range []string{"reads", "writes"} {
 			t.Run(connections+" connections, "+first+" first", func(t *testing.T) {
 				t.Parallel()
-				s := testkit.Start(t, "DB_MAX_CONNS", connections)
+				s := testkit.Start(t, patient("DB_MAX_CONNS", connections)...)
 				s.Product(t, "TEA-001", 1999, 1_000_000)
 				alice := s.As(t, "alice")
 				traffic := startTraffic(alice, 8)

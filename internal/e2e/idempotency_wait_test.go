@@ -22,7 +22,7 @@ func requireInProgress(t *testing.T, a testkit.Answer) {
 // Ensure a duplicate that waited long enough is told to come back, and that the key then works: it replays the winner.
 func TestIdempotencyAWaitThatRunsOutLeavesTheKeyToTheWinner(t *testing.T) {
 	t.Parallel()
-	s := startPatient(t, "IDEMPOTENCY_KEY_WAIT", "200ms")
+	s := startPatient(t, "IDEMPOTENCY_KEY_WAIT", "2s")
 	other := s.Another(t)
 	alice := s.As(t, "alice")
 	held := s.HoldStock(t, "TEA-001")
@@ -78,7 +78,7 @@ func TestIdempotencyAForeignClaimThatRollsBackFreesTheKey(t *testing.T) {
 // Ensure a wait for a claim of another process is bounded, never an error of the server, and that the key then works.
 func TestIdempotencyAForeignClaimIsNotWaitedForForever(t *testing.T) {
 	t.Parallel()
-	s := startPatient(t, "IDEMPOTENCY_KEY_WAIT", "200ms", "DB_LOCK_TIMEOUT", "50ms")
+	s := startPatient(t, "IDEMPOTENCY_KEY_WAIT", "2s", "DB_LOCK_TIMEOUT", "50ms")
 	alice := s.As(t, "alice")
 	foreign := s.Begin(t).Exec(claimOfAnother)
 	requireInProgress(t, place(alice, "k", tea()))
@@ -174,7 +174,7 @@ func placeAnother(t *testing.T, s *testkit.Service, anotherInstance bool) <-chan
 // the statement's own limit has passed, and the key is free.
 func TestIdempotencyALockedTableIsNotAKeyInProgress(t *testing.T) {
 	t.Parallel()
-	s := startPatient(t, "DB_LOCK_TIMEOUT", "50ms", "DB_MAX_CONNS", "1", "IDEMPOTENCY_KEY_WAIT", "1s")
+	s := startPatient(t, "DB_LOCK_TIMEOUT", "50ms", "DB_MAX_CONNS", "1", "IDEMPOTENCY_KEY_WAIT", "10s")
 	alice := s.As(t, "alice")
 	requirePlaced(t, place(alice, "before", tea()))              // so that the connection has prepared its statements
 	for _, mode := range []string{"SHARE", "ACCESS EXCLUSIVE"} { // of a CREATE INDEX, and of an ALTER TABLE

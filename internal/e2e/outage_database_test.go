@@ -73,7 +73,7 @@ func TestOutageDatabaseGone(t *testing.T) {
 // it still does not answer; so is a request that was in the middle of its transaction, which leaves nothing.
 func TestOutageDatabaseSilent(t *testing.T) {
 	t.Parallel()
-	s, database := openShopBehind(t, "DB_ACQUIRE_TIMEOUT", "500ms", "IDEMPOTENCY_KEY_WAIT", "500ms", "REQUEST_TIMEOUT", "3s",
+	s, database := openShopBehind(t, "DB_ACQUIRE_TIMEOUT", "2s", "IDEMPOTENCY_KEY_WAIT", "2s", "REQUEST_TIMEOUT", "15s",
 		"DB_LOCK_TIMEOUT", "1m")
 	first := place(s.alice, "first", testkit.OrderBody("pm_card_visa", shopSKU, "2"))
 	requirePlaced(t, first)

@@ -15,7 +15,7 @@ import (
 func TestPaymentIsChargedOnceWhateverBecomesOfAnAnswer(t *testing.T) {
 	t.Parallel()
 	// A short timeout of the provider's, but the one of the job must leave room for the answers of a busy machine.
-	short := []string{"PROVIDER_TIMEOUT", "500ms"}
+	short := []string{"PROVIDER_TIMEOUT", "2s"}
 	for _, operation := range []string{sandbox.OpCreateIntent, sandbox.OpConfirmIntent} {
 		for kind, env := range map[string][]string{
 			sandbox.FaultDrop: nil, sandbox.FaultError500: nil, sandbox.FaultError500Undone: nil,

@@ -93,7 +93,7 @@ func TestPurgeEndsWithItsWorker(t *testing.T) {
 func TestPurgeEndsWithItsTime(t *testing.T) {
 	t.Parallel()
 	s := testkit.Start(t, "PURGE_BATCH_SIZE", "1", "PURGE_PAUSE", "1m",
-		"PROVIDER_TIMEOUT", "500ms", "JOB_TIMEOUT", "1s", "JOB_RESCUE_AFTER", "1m")
+		"PROVIDER_TIMEOUT", "5s", "JOB_TIMEOUT", "8s", "JOB_RESCUE_AFTER", "1m")
 	expiredKeys(t, s, 5)
 	s.PeriodicJobsDue(t)
 	s.StartWorker(t)

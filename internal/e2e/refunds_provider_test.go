@@ -49,7 +49,7 @@ func TestRefundIsMadeOnceWhateverBecomesOfAnAnswer(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			s := openShopWithoutEvents(t, "PROVIDER_TIMEOUT", "1s")
+			s := openShopWithoutEvents(t, "PROVIDER_TIMEOUT", map[bool]string{true: "2s", false: "20s"}[kind == sandbox.FaultHold])
 			s.StartWorker(t)
 			order := s.placePaid("pm_card_visa")
 			s.faults(fault("refund", kind, 1))
