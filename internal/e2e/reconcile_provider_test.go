@@ -49,8 +49,8 @@ func TestReconcileReturnsAnUnknownCharge(t *testing.T) {
 	}
 }
 
-// Ensure a worker that is killed after the provider has given an unknown charge back leaves it to a successor, which gives
-// nothing back again.
+// Ensure a worker that is killed after the provider has given an unknown charge back, and while it looks at the charge again,
+// leaves both to a successor, which gives nothing back again.
 func TestReconcileReturnsAnUnknownChargeOnceAcrossACrash(t *testing.T) {
 	t.Parallel()
 	s := openShopToReconcile(t)
@@ -58,10 +58,10 @@ func TestReconcileReturnsAnUnknownChargeOnceAcrossACrash(t *testing.T) {
 	s.reconcile()
 	s.delayPasses()
 	s.StopWorker(t)
-	s.faults(fault("refund", sandbox.FaultHold, 1))
+	s.faults(fault("refund", sandbox.FaultHold, 1), fault(sandbox.OpRetrieveIntent, sandbox.FaultHold, 1))
 	s.Enqueue(t, testkit.JobReconcile)
 	first := s.process()
-	s.held(1)
+	s.held(2) // in reconcile-payments and in settle-payment
 	first.Kill()
 	s.timePasses()
 	s.Sandbox.ClearFaults()
