@@ -70,6 +70,20 @@ lint: ## Check the layers and everything that .golangci.yml asks for
 	go test ./internal
 	$(TOOL) golangci-lint run
 
+# GOVULNDB: a copy of the database, such as file:///var/lib/vulndb/data/osv of https://github.com/golang/vulndb.
+.PHONY: vulncheck
+vulncheck: ## Look for known vulnerabilities in what the code calls; needs https://vuln.go.dev, or a copy in GOVULNDB
+	@$(TOOL) govulncheck -db $(or $(GOVULNDB),https://vuln.go.dev) ./cmd/... ./client/... 2> >(grep -v '^#' | head -n 1 >&2)
+
+.PHONY: sbom
+sbom: build ## Write what each binary and the module are made of to bin/sbom/, in CycloneDX
+	@mkdir -p bin/sbom
+	@version=$$(git describe --tags --always --dirty 2>/dev/null || echo unknown); \
+	for command in api worker migrate; do \
+		$(TOOL) cyclonedx-gomod bin -json -std -noserial -version "$$version" -output bin/sbom/$$command.cdx.json bin/$$command; \
+	done
+	@$(TOOL) cyclonedx-gomod mod -json -std -test -noserial -output bin/sbom/module.cdx.json . && ls bin/sbom
+
 # SECONDS: how long each of them is fuzzed.
 .PHONY: fuzz
 fuzz: SECONDS ?= 10
@@ -120,6 +134,10 @@ chaos-faults: ## Plant known faults in a copy, and require that chaos or a test 
 .PHONY: compose-check
 compose-check: ## Run the containers: place an order, kill a worker mid-charge, scale; needs a Docker engine
 	scripts/compose-check.sh
+
+.PHONY: manifests
+manifests: ## Check the Kubernetes manifests against the API's types and against the settings
+	cd ops && go test -count=1 -run '^TestManifests' .
 
 .PHONY: test-newer-postgres
 test-newer-postgres: ## Run the tests on PostgreSQL 18, which npm brings

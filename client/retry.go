@@ -165,7 +165,7 @@ func (p *pace) ask(err error) {
 // NextBackOff implements backoff.BackOff. What was asked for gets up to a quarter more, so that those who were asked
 // together do not come back together.
 func (p *pace) NextBackOff() time.Duration {
-	return max(p.ExponentialBackOff.NextBackOff(), p.asked+rand.N(p.asked/4+1))
+	return max(p.ExponentialBackOff.NextBackOff(), p.asked+rand.N(p.asked/4+1)) //nolint:gosec // G404: jitter, no secret
 }
 
 // maxRetryAfter bounds what is understood of a Retry-After: it ends every call, and a quarter more still is a Duration.

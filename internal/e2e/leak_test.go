@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -71,6 +72,8 @@ func (s *leakStory) leakPlaces() map[string][]string {
 		s.alice.Token:                        nil,
 		strings.Split(s.alice.Token, ".")[2]: nil, // its signature
 		leakForged:                           nil,
+		leakQuery:                            nil,
+		leakMember:                           {problemPlace}, // the name of an unknown member, to the caller that sent it
 		leakSubject:                          {"idempotency_keys.actor_id", "orders.customer_id"},
 		leakKey:                              {"idempotency_keys.key"},
 		leakName:                             address("ship_name"),
@@ -394,9 +397,7 @@ func (s *leakStory) places() map[string]string {
 	for name, text := range seen {
 		require.NotEmpty(s.t, text, name)
 	}
-	for column, text := range columns(s.t, s.Service) {
-		seen[column] = text
-	}
+	maps.Copy(seen, columns(s.t, s.Service))
 	return seen
 }
 

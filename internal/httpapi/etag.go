@@ -33,7 +33,7 @@ func productResource(tenant, sku string) resource { return resource{"product", t
 // so that callers carry the tag back and do not compute with it.
 func (r resource) tag(version int64) string {
 	name, mask := r.digest()
-	raw := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, name), mask^uint64(version))
+	raw := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, name), mask^uint64(version)) //nolint:gosec // G115: bits, not an amount
 	return `"` + base64.RawURLEncoding.EncodeToString(raw) + `"`
 }
 
@@ -44,7 +44,7 @@ func (r resource) version(opaque string) (version int64, ok bool) {
 	if err != nil || len(raw) != 16 || binary.BigEndian.Uint64(raw) != name {
 		return 0, false
 	}
-	return int64(binary.BigEndian.Uint64(raw[8:]) ^ mask), true
+	return int64(binary.BigEndian.Uint64(raw[8:]) ^ mask), true //nolint:gosec // G115: bits, not an amount
 }
 
 // digest is the first two words of the SHA-256 of what r is. No part of it can hold the separator.

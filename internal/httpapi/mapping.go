@@ -24,7 +24,7 @@ func text(s *string) string {
 }
 
 func pageOf[T any](p app.Page[T], limit int, cursor func(T) string) openapi.Page {
-	page := openapi.Page{Limit: int32(limit), HasMore: p.More}
+	page := openapi.Page{Limit: int32(limit), HasMore: p.More} //nolint:gosec // G115: at most 100
 	if p.More {
 		page.NextCursor = new(cursor(p.Items[len(p.Items)-1]))
 	}

@@ -85,7 +85,8 @@ func (p problems) send(w http.ResponseWriter, r *http.Request, refusal *domain.E
 		return
 	}
 	_ = json.NewEncoder(w).Encode(openapi.Problem{
-		Type: problemBase + string(refusal.Code), Title: kind.title, Status: int32(kind.status), Detail: refusal.Message,
+		Type: problemBase + string(refusal.Code), Title: kind.title, Detail: refusal.Message,
+		Status:   int32(kind.status), //nolint:gosec // G115: an HTTP status
 		Instance: instance(r), Code: openapi.ProblemCode(refusal.Code), TraceID: traceID(r), Errors: fieldErrors(refusal),
 	})
 }

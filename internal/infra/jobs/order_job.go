@@ -60,7 +60,7 @@ func toRiverError(err error) error {
 	case errors.Is(err, app.ErrNotFound):
 		return river.JobSnooze(snooze)
 	case errors.Is(err, app.ErrProviderPaused):
-		return fmt.Errorf("%w: %w", err, river.JobSnooze(pausedFirst+rand.N(pausedMost-pausedFirst)))
+		return fmt.Errorf("%w: %w", err, river.JobSnooze(pausedFirst+rand.N(pausedMost-pausedFirst))) //nolint:gosec // G404: jitter, no secret
 	default:
 		return err
 	}

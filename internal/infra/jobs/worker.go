@@ -111,5 +111,5 @@ func (backoff) NextRetry(job *rivertype.JobRow) time.Time {
 	if job.Attempt < 20 { // beyond, the shift would overflow
 		wait = min(retryMost, retryFirst<<max(0, job.Attempt-1))
 	}
-	return time.Now().Add(wait/2 + rand.N(wait/2+1))
+	return time.Now().Add(wait/2 + rand.N(wait/2+1)) //nolint:gosec // G404: jitter, no secret
 }

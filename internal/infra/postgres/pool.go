@@ -24,7 +24,7 @@ func Open(
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be parsed", c.Variable) // the error would quote the password
 	}
-	settings.MaxConns = int32(c.MaxConns)
+	settings.MaxConns = int32(c.MaxConns)       //nolint:gosec // G115: at most 1000
 	settings.MaxConnLifetime = 30 * time.Minute // so that a pool follows a failover or a resized cluster
 	settings.MaxConnLifetimeJitter = 5 * time.Minute
 	settings.ConnConfig.ConnectTimeout = c.AcquireTimeout

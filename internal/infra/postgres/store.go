@@ -203,7 +203,9 @@ func pause(ctx context.Context, d time.Duration) error {
 }
 
 // jitter spreads waits over half to all of d, so that those who met do not meet again.
-func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
+func jitter(d time.Duration) time.Duration {
+	return d/2 + rand.N(d/2+1) //nolint:gosec // G404: jitter, no secret
+}
 
 // Tx is one transaction of a Store.
 type Tx struct {
