@@ -222,7 +222,7 @@ func number(t testing.TB, text string) int {
 }
 
 // Ensure every keyed record lists the statuses that are stored for replay, each with its headers: those that the
-// contract declares for them, but for the mark of a replay and the id of the exchange, which are never stored. TestStoredAnswersAreAsRecorded
+// contract declares for them, but for the mark of a replay and the id of the exchange, which are never stored. TestRecordsStateTheStoredAnswers
 // compares the same list with what is in the store.
 //
 // Standard: litespec/ext/concurrency#declare-replayed-transport-outcomes

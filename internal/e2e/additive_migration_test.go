@@ -34,7 +34,7 @@ var additive = []string{
 
 // Ensure a running release survives the additive migrations of the next one: its statements are prepared and used, the
 // schema changes beneath them, and no request fails.
-func TestARunningReleaseSurvivesAnAdditiveMigration(t *testing.T) {
+func TestMigrationAddsWhileAReleaseRuns(t *testing.T) {
 	t.Parallel()
 	s := testkit.Start(t, patient("DB_MAX_CONNS", "4")...)
 	s.Product(t, "TEA-001", 1999, 1_000_000)
@@ -158,7 +158,7 @@ func (f *traffic) stop(t testing.TB) []string {
 // Ensure that even a change of type under prepared statements, which PostgreSQL answers with "cached plan must not
 // change result type", fails no request: reads and whole transactions are run again, on connections that have not
 // prepared anything yet.
-func TestARunningReleaseSurvivesAChangeOfType(t *testing.T) {
+func TestMigrationChangesATypeWhileAReleaseRuns(t *testing.T) {
 	t.Parallel()
 	for _, connections := range []string{"1", "8"} {
 		for _, first := range []string{"reads", "writes"} {

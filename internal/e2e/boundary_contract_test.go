@@ -19,7 +19,7 @@ import (
 
 // Ensure every example of a request in the contract is accepted by the service, under the first status that the contract
 // declares for it. What comes back is held to the contract as well.
-func TestContractExamplesAreAccepted(t *testing.T) {
+func TestBoundaryContractExamplesAreAccepted(t *testing.T) {
 	t.Parallel()
 	contract, err := openapi3.NewLoader().LoadFromData(api.OpenAPI)
 	require.NoError(t, err)
@@ -51,7 +51,7 @@ func TestContractExamplesAreAccepted(t *testing.T) {
 }
 
 // Ensure what the contract excludes is refused, and what it allows at its bounds is accepted.
-func TestContractSaysWhatIsRefused(t *testing.T) {
+func TestBoundaryContractSaysWhatIsRefused(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	order := testkit.OrderBody("pm_card_visa", shopSKU, "1")
@@ -70,7 +70,7 @@ func TestContractSaysWhatIsRefused(t *testing.T) {
 // Ensure a tag passes on its own resource alone, as it is read, written and replayed.
 //
 // Standard: litespec/ext/concurrency#apply-http-version-preconditions
-func TestTagsPassOnTheirResourceAlone(t *testing.T) {
+func TestBoundaryTagsPassOnTheirResourceAlone(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	first, second := s.place("pm_card_visa"), s.place("pm_card_visa")
@@ -101,7 +101,7 @@ func TestTagsPassOnTheirResourceAlone(t *testing.T) {
 }
 
 // Ensure a HEAD tells what its GET would, for every read, the pages and the stock included.
-func TestEveryReadAnswersHead(t *testing.T) {
+func TestBoundaryEveryReadAnswersHead(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	order := s.place("pm_card_visa")
@@ -127,7 +127,7 @@ func TestEveryReadAnswersHead(t *testing.T) {
 
 // Ensure an order that commits late appears behind one that was seen before it, and that whoever reads on from the first
 // page to where the contract says finds it.
-func TestAnOrderThatCommitsLateIsFoundByOverlap(t *testing.T) {
+func TestBoundaryAnOrderThatCommitsLateIsFoundByOverlap(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	s.Product(t, "SLOW-001", 100, 10)

@@ -60,7 +60,7 @@ func walk(t testing.TB, c *testkit.Caller, path string, between func(), query ..
 }
 
 // Ensure pages of orders come newest first, each order once, and stay where they are while new orders are placed.
-func TestPagesOfOrdersStayStableWhileOrdersArePlaced(t *testing.T) {
+func TestBoundaryPagesOfOrdersStayStableWhileOrdersArePlaced(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	s.adjust(shopSKU, 100)
@@ -80,7 +80,7 @@ func TestPagesOfOrdersStayStableWhileOrdersArePlaced(t *testing.T) {
 
 // Ensure a list shows exactly what its reader may see: a customer its own orders, an admin those of its tenant, nobody
 // those of another; also where the reader brings another's cursor.
-func TestListsShowWhatTheReaderMaySee(t *testing.T) {
+func TestBoundaryListsShowWhatTheReaderMaySee(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	s.ProductOf(t, "acme", shopSKU, 100, 10)
@@ -108,7 +108,7 @@ func TestListsShowWhatTheReaderMaySee(t *testing.T) {
 }
 
 // Ensure the status filter selects, on every page.
-func TestOrdersAreFilteredByStatus(t *testing.T) {
+func TestBoundaryOrdersAreFilteredByStatus(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	s.StartWorker(t)
@@ -130,7 +130,7 @@ func TestOrdersAreFilteredByStatus(t *testing.T) {
 }
 
 // Ensure pages of products come in order of sku, whatever the database's collation, filtered by what is for sale.
-func TestPagesOfProducts(t *testing.T) {
+func TestBoundaryPagesOfProducts(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	want := []string{shopSKU}
@@ -148,7 +148,7 @@ func TestPagesOfProducts(t *testing.T) {
 }
 
 // Ensure a cursor is bound to its list: that of another, one that was made up and one that was changed are refused.
-func TestForeignCursors(t *testing.T) {
+func TestBoundaryForeignCursors(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	s.Product(t, "ABCDEFGHIJKLMNOP", 100, 0) // as long as an order's id

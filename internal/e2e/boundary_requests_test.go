@@ -16,7 +16,7 @@ import (
 
 // Ensure a conditional read answers 304 with the tag and without a body exactly when nothing has changed, and that HEAD
 // tells what GET would, without a body.
-func TestConditionalReads(t *testing.T) {
+func TestBoundaryConditionalReads(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	order := s.place("pm_card_visa")
@@ -49,7 +49,7 @@ func TestConditionalReads(t *testing.T) {
 }
 
 // Ensure what a good client may send is accepted: a charset, a body of exactly 64 KiB, one without a length, any script.
-func TestUnusualButGoodRequests(t *testing.T) {
+func TestBoundaryUnusualButGoodRequests(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	body := testkit.OrderBody("pm_card_visa", shopSKU, "1")
@@ -97,7 +97,7 @@ func TestUnusualButGoodRequests(t *testing.T) {
 
 // Ensure a body that may be left out may be left out: with or without saying that it is empty. An empty body of which it is
 // not known that it is one comes from clients that stream.
-func TestCancellationWithoutABody(t *testing.T) {
+func TestBoundaryCancellationWithoutABody(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	for name, length := range map[string]int64{"none": 0, "empty, in chunks": -1} {
@@ -117,7 +117,7 @@ func TestCancellationWithoutABody(t *testing.T) {
 }
 
 // Ensure tokens of the real mint are checked: one that has expired, one without the scope, one of nobody.
-func TestTokensOfTheMint(t *testing.T) {
+func TestBoundaryTokensOfTheMint(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	old := s.As(t, "alice")
@@ -134,7 +134,7 @@ func TestTokensOfTheMint(t *testing.T) {
 
 // Ensure a request that cannot be finished in time is told to come back, in words that tell nothing of why, and that
 // nothing was applied.
-func TestBusyRowsAnswerTryAgain(t *testing.T) {
+func TestBoundaryBusyRowsAnswerTryAgain(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, "DB_LOCK_TIMEOUT", "50ms")
 	order := s.place("pm_card_visa")

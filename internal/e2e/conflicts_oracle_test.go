@@ -18,7 +18,7 @@ import (
 
 // Ensure nobody learns from any answer whether an order of another customer or another tenant exists, whatever is sent
 // in If-Match, If-None-Match or the body: each answer equals that for an order that does not exist.
-func TestForeignOrdersAnswerLikeNoOrders(t *testing.T) {
+func TestConflictForeignOrdersAnswerLikeNoOrders(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	s.StartWorker(t)
@@ -52,7 +52,7 @@ func TestForeignOrdersAnswerLikeNoOrders(t *testing.T) {
 }
 
 // Ensure nobody learns from any answer whether a product of another tenant exists, nor changes it.
-func TestForeignProductsAnswerLikeNoProducts(t *testing.T) {
+func TestConflictForeignProductsAnswerLikeNoProducts(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	acme := s.AsOf(t, "alice", "acme", testkit.AllScopes+" orders:admin")
@@ -71,7 +71,7 @@ func TestForeignProductsAnswerLikeNoProducts(t *testing.T) {
 }
 
 // Ensure an order takes the prices of its own tenant, where another one has a product of the same sku.
-func TestPricesAreThoseOfTheTenant(t *testing.T) {
+func TestConflictPricesAreThoseOfTheTenant(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	s.ProductOf(t, "acme", shopSKU, 100, 10)
@@ -85,7 +85,7 @@ func TestPricesAreThoseOfTheTenant(t *testing.T) {
 // Ensure the requests that the contract shows get as far as the order: with a good body and the order's tag, its own customer,
 // as staff, is not told that there is none. Without this, the test above would prove nothing of an operation whose example
 // is refused for another reason.
-func TestOwnOrdersAreFoundByEveryOperation(t *testing.T) {
+func TestConflictOwnOrdersAreFoundByEveryOperation(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	s.adjust(shopSKU, 100)

@@ -14,7 +14,7 @@ import (
 //
 // Standard: litespec/ext/concurrency#compare-expected-aggregate-versions
 // Standard: litespec/ext/concurrency#reject-silent-overwrites
-func TestAddressChangeAgainstShipment(t *testing.T) {
+func TestConflictAddressChangeAgainstShipment(t *testing.T) {
 	t.Parallel()
 	requireOneWins(t, redirect("2 Low Street"), shipment("JD01"))
 }
@@ -23,7 +23,7 @@ func TestAddressChangeAgainstShipment(t *testing.T) {
 //
 // Standard: litespec/ext/concurrency#compare-expected-aggregate-versions
 // Standard: litespec/ext/concurrency#reject-silent-overwrites
-func TestShipmentAgainstCancellation(t *testing.T) {
+func TestConflictShipmentAgainstCancellation(t *testing.T) {
 	t.Parallel()
 	requireOneWins(t, shipment("JD01"), cancellation("too slow"))
 }
@@ -31,7 +31,7 @@ func TestShipmentAgainstCancellation(t *testing.T) {
 // Ensure a shipped order is never cancelled, and that neither its stock nor its money comes back.
 //
 // Standard: litespec/ext/concurrency#reject-silent-overwrites
-func TestCancellationAgainstShipment(t *testing.T) {
+func TestConflictCancellationAgainstShipment(t *testing.T) {
 	t.Parallel()
 	s := openPausing(t)
 	s.StartWorker(t)
@@ -54,7 +54,7 @@ func TestCancellationAgainstShipment(t *testing.T) {
 //
 // Standard: litespec/ext/concurrency#compare-expected-aggregate-versions
 // Standard: litespec/ext/concurrency#reject-silent-overwrites
-func TestAddressChangeAgainstAddressChange(t *testing.T) {
+func TestConflictAddressChangeAgainstAddressChange(t *testing.T) {
 	t.Parallel()
 	requireOneWins(t, redirect("2 Low Street"), redirect("3 Side Street"))
 }
@@ -62,7 +62,7 @@ func TestAddressChangeAgainstAddressChange(t *testing.T) {
 // Ensure nobody is told that a parcel will go to the new address of an order that was cancelled.
 //
 // Standard: litespec/ext/concurrency#reject-silent-overwrites
-func TestAddressChangeAgainstCancellation(t *testing.T) {
+func TestConflictAddressChangeAgainstCancellation(t *testing.T) {
 	t.Parallel()
 	requireOneWins(t, redirect("2 Low Street"), cancellation("moving away"))
 }
@@ -70,7 +70,7 @@ func TestAddressChangeAgainstCancellation(t *testing.T) {
 // Ensure two cancellations with keys of their own end an order once.
 //
 // Standard: litespec/ext/concurrency#reject-silent-overwrites
-func TestCancellationAgainstCancellation(t *testing.T) {
+func TestConflictCancellationAgainstCancellation(t *testing.T) {
 	t.Parallel()
 	requireOneWins(t, cancellation("too slow"), cancellation("too dear"))
 }
@@ -78,7 +78,7 @@ func TestCancellationAgainstCancellation(t *testing.T) {
 // Ensure one parcel is noted for an order, and not another in its place.
 //
 // Standard: litespec/ext/concurrency#reject-silent-overwrites
-func TestShipmentAgainstShipment(t *testing.T) {
+func TestConflictShipmentAgainstShipment(t *testing.T) {
 	t.Parallel()
 	requireOneWins(t, shipment("JD01"), shipment("JD02"))
 }
@@ -86,7 +86,7 @@ func TestShipmentAgainstShipment(t *testing.T) {
 // Ensure of twenty callers with one version exactly one is accepted, whatever they want of the order.
 //
 // Standard: litespec/ext/concurrency#compare-expected-aggregate-versions
-func TestTwentyCallersWithOneVersionOfAnOrder(t *testing.T) {
+func TestConflictTwentyCallersWithOneVersionOfAnOrder(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	s.StartWorker(t)
@@ -111,7 +111,7 @@ func TestTwentyCallersWithOneVersionOfAnOrder(t *testing.T) {
 
 // Ensure a parcel waits for the provider's answer that is being recorded, and is refused while there is none: the
 // payment is read under its lock.
-func TestShipmentWaitsForThePayment(t *testing.T) {
+func TestConflictShipmentWaitsForThePayment(t *testing.T) {
 	t.Parallel()
 	s := openShopWithoutEvents(t)
 	s.StartWorker(t)
@@ -132,7 +132,7 @@ func TestShipmentWaitsForThePayment(t *testing.T) {
 // Ensure no parcel leaves once all of its money is on its way back, although the refund leaves the order's version as it
 // was: the shipment waits for the refund's commit and reads the balance that it left. In the other order both are
 // accepted, since a shipped order can be refunded. A refund of a part stops no parcel.
-func TestShipmentAgainstFullRefund(t *testing.T) {
+func TestConflictShipmentAgainstFullRefund(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	s.StartWorker(t)

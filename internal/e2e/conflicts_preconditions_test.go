@@ -18,7 +18,7 @@ import (
 // Standard: litespec/ext/concurrency#apply-http-version-preconditions
 // Standard: litespec/ext/concurrency#return-precondition-outcomes
 // Standard: litespec/ext/concurrency#map-failed-expected-versions
-func TestVersionedOperationsHoldTheCallerToItsVersion(t *testing.T) {
+func TestConflictVersionedOperationsHoldTheCallerToItsVersion(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	s.StartWorker(t)
@@ -67,7 +67,7 @@ func TestVersionedOperationsHoldTheCallerToItsVersion(t *testing.T) {
 // Ensure operations whose contention is absorbed neither ask for a version nor look at one.
 //
 // Standard: litespec/ext/concurrency#limit-version-checks
-func TestAbsorbedOperationsTakeNoVersion(t *testing.T) {
+func TestConflictAbsorbedOperationsTakeNoVersion(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	s.StartWorker(t)
@@ -91,7 +91,7 @@ func TestAbsorbedOperationsTakeNoVersion(t *testing.T) {
 //
 // Standard: litespec/ext/concurrency#apply-http-version-preconditions
 // Standard: litespec/ext/concurrency#hide-provider-version-values
-func TestTagsFollowTheStoredVersion(t *testing.T) {
+func TestConflictTagsFollowTheStoredVersion(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	order := s.place("pm_card_visa")
@@ -159,7 +159,7 @@ func (s shop) requireOneTag(path string) string {
 //
 // Standard: litespec/ext/concurrency#replay-completed-results
 // Standard: litespec/ext/concurrency#reject-conflicting-key-reuse
-func TestCancellationLooksAtItsKeyBeforeItsVersion(t *testing.T) {
+func TestConflictCancellationLooksAtItsKeyBeforeItsVersion(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	order := s.place("pm_card_visa")
@@ -189,7 +189,7 @@ func TestCancellationLooksAtItsKeyBeforeItsVersion(t *testing.T) {
 // writer that does not lock, which the test plays, cannot make anybody's change vanish.
 //
 // Standard: litespec/ext/concurrency#reject-silent-overwrites
-func TestStaleSaveIsComparedAnew(t *testing.T) {
+func TestConflictStaleSaveIsComparedAnew(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	order := s.place("pm_card_visa")

@@ -31,7 +31,7 @@ func (s shop) product(sku string) testkit.Answer { return s.alice.Get("/v1/produ
 //
 // Standard: litespec/ext/concurrency#compare-expected-aggregate-versions
 // Standard: litespec/ext/concurrency#reject-silent-overwrites
-func TestProductEditAgainstProductEdit(t *testing.T) {
+func TestConflictProductEditAgainstProductEdit(t *testing.T) {
 	t.Parallel()
 	s := openPausing(t)
 	row := func() *testkit.Held {
@@ -57,7 +57,7 @@ func TestProductEditAgainstProductEdit(t *testing.T) {
 // Ensure of twenty edits of one version exactly one is accepted.
 //
 // Standard: litespec/ext/concurrency#compare-expected-aggregate-versions
-func TestTwentyEditorsWithOneVersionOfAProduct(t *testing.T) {
+func TestConflictTwentyEditorsWithOneVersionOfAProduct(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	tag := s.product(shopSKU).Header.Get("ETag")
@@ -69,7 +69,7 @@ func TestTwentyEditorsWithOneVersionOfAProduct(t *testing.T) {
 // Ensure of two creations of one sku the first wins, in both orders, and the other is told that the product exists.
 //
 // Standard: litespec/ext/concurrency#reject-silent-overwrites
-func TestProductCreationAgainstProductCreation(t *testing.T) {
+func TestConflictProductCreationAgainstProductCreation(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	for i, prices := range [][2]int{{100, 200}, {200, 100}} {
@@ -94,7 +94,7 @@ func TestProductCreationAgainstProductCreation(t *testing.T) {
 // Ensure of twenty creations of one sku one is accepted, with one stock, and the others are told that it exists.
 //
 // Standard: litespec/ext/concurrency#reject-silent-overwrites
-func TestTwentyCreationsOfOneProduct(t *testing.T) {
+func TestConflictTwentyCreationsOfOneProduct(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	created := 0
@@ -115,7 +115,7 @@ func TestTwentyCreationsOfOneProduct(t *testing.T) {
 // and its stock leave that tag alone.
 //
 // Standard: litespec/ext/concurrency#apply-http-version-preconditions
-func TestProductLife(t *testing.T) {
+func TestConflictProductLife(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	requireRefused(t, s.edit("LAMP-001", s.product(shopSKU).Header.Get("ETag"), 100), http.StatusNotFound, "product_not_found")
@@ -137,7 +137,7 @@ func TestProductLife(t *testing.T) {
 
 // Ensure an order keeps the price that it was placed at, whichever of the edit and the order comes first, and that
 // neither is refused for the other's sake.
-func TestPriceEditAgainstOrder(t *testing.T) {
+func TestConflictPriceEditAgainstOrder(t *testing.T) {
 	t.Parallel()
 	s := openPausing(t)
 	body := testkit.OrderBody("pm_card_visa", shopSKU, "1", shopSKU, "1")

@@ -15,7 +15,7 @@ import (
 // that comes second has a stale version; one that came first is in the order that the decline cancels.
 //
 // Standard: litespec/ext/concurrency#reject-silent-overwrites
-func TestAddressChangeAgainstDecline(t *testing.T) {
+func TestConflictAddressChangeAgainstDecline(t *testing.T) {
 	t.Parallel()
 	requireDeclineAbsorbed(t, redirect("2 Low Street"))
 }
@@ -53,7 +53,7 @@ func requireDeclineAbsorbed(t *testing.T, change move) {
 // of them waits for the row and applies its delta to what the one before it left.
 //
 // Standard: litespec/ext/concurrency#reject-silent-overwrites
-func TestStockIsMovedByAllAtOnce(t *testing.T) {
+func TestConflictStockIsMovedByAllAtOnce(t *testing.T) {
 	t.Parallel()
 	s := openShopWithoutEvents(t)
 	s.StartWorker(t)
@@ -92,7 +92,7 @@ func TestStockIsMovedByAllAtOnce(t *testing.T) {
 // left, the answer settles its own refund, and both are in the payment afterwards.
 //
 // Standard: litespec/ext/concurrency#reject-silent-overwrites
-func TestCancellationAgainstTheAnswerToARefund(t *testing.T) {
+func TestConflictCancellationAgainstTheAnswerToARefund(t *testing.T) {
 	t.Parallel()
 	for name, answerFirst := range map[string]bool{"the answer first": true, "the cancellation first": false} {
 		t.Run(name, func(t *testing.T) {
@@ -120,7 +120,7 @@ func TestCancellationAgainstTheAnswerToARefund(t *testing.T) {
 }
 
 // Ensure a refund that meets the charge is accepted where the charge was recorded first, and refused otherwise.
-func TestRefundAgainstTheCharge(t *testing.T) {
+func TestConflictRefundAgainstTheCharge(t *testing.T) {
 	t.Parallel()
 	for name, chargeFirst := range map[string]bool{"the charge first": true, "the refund first": false} {
 		t.Run(name, func(t *testing.T) {

@@ -30,7 +30,7 @@ func (s shop) adjust(sku string, delta int64) testkit.Answer {
 // version: a sale is contention to absorb.
 //
 // Standard: litespec/ext/concurrency#limit-version-checks
-func TestFortyBuyersForThirtyLamps(t *testing.T) {
+func TestConflictFortyBuyersForThirtyLamps(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	s.Product(t, "LAMP-001", 4500, 30)
@@ -62,7 +62,7 @@ func TestFortyBuyersForThirtyLamps(t *testing.T) {
 //
 // Standard: litespec/ext/concurrency#reject-silent-overwrites
 // Standard: litespec/ext/concurrency#limit-version-checks
-func TestConcurrentAdjustmentsAddUp(t *testing.T) {
+func TestConflictConcurrentAdjustmentsAddUp(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	s.Product(t, "SAND-001", 1, 100) // enough for them in any order
@@ -87,7 +87,7 @@ func TestConcurrentAdjustmentsAddUp(t *testing.T) {
 }
 
 // Ensure twenty adjustments that together take more than there is take what there is, and never more.
-func TestConcurrentAdjustmentsStopAtZero(t *testing.T) {
+func TestConflictConcurrentAdjustmentsStopAtZero(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	taken := int64(0)
@@ -104,7 +104,7 @@ func TestConcurrentAdjustmentsStopAtZero(t *testing.T) {
 }
 
 // Ensure a bad adjustment is refused and changes nothing: nothing at all, below zero, beyond what can be counted.
-func TestBadAdjustments(t *testing.T) {
+func TestConflictBadAdjustments(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	s.Product(t, "SAND-001", 1, math.MaxInt64-5)

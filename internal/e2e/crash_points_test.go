@@ -10,7 +10,7 @@ import (
 
 // Ensure a worker that is killed while it purges has removed the batches that it committed and nothing else, and that
 // its successor removes the rest.
-func TestPurgeSurvivesAKilledWorker(t *testing.T) {
+func TestCrashPurgeSurvivesAKilledWorker(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	expiredKeys(t, s.Service, 3)

@@ -94,7 +94,7 @@ func (s *leakStory) leakPlaces() map[string][]string {
 // Ensure no token, client key, address, payment method, reason, API key, event secret or password leaves the places that
 // exist for it, whatever goes wrong: not as it is, and not in another encoding or under a hash that a list of values undoes.
 // Logs are read at debug level, which production does not write.
-func TestNoPrivateValueLeaks(t *testing.T) {
+func TestLeakNoPrivateValueLeaks(t *testing.T) {
 	t.Parallel()
 	s := openLeakStory(t)
 	slow := s.slowBody()

@@ -192,7 +192,7 @@ func TestPaymentCancelledWhileItIsConfirmed(t *testing.T) {
 }
 
 // Ensure a charge that succeeds and a refund leave a customer's version of the order as it is: the payment is a resource of its
-// own, with a version of its own. A decline does not, see TestAddressChangeAgainstDecline.
+// own, with a version of its own. A decline does not, see TestConflictAddressChangeAgainstDecline.
 func TestPaymentChangesLeaveTheVersionOfTheOrder(t *testing.T) {
 	t.Parallel()
 	s := openShopWithoutEvents(t)

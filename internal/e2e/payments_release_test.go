@@ -124,7 +124,7 @@ func TestPaymentBegunByAnOldWorker(t *testing.T) {
 
 // Ensure a refund that an old worker has asked for is listed first, and else asked for under the key that it used, which has
 // no tenant.
-func TestRefundBegunByAnOldWorker(t *testing.T) {
+func TestPaymentRefundBegunByAnOldWorker(t *testing.T) {
 	t.Parallel()
 	for name, made := range map[string]bool{"it was made": true, "it was not made": false} {
 		t.Run(name, func(t *testing.T) {

@@ -32,7 +32,7 @@ var large = []string{"idempotency_keys", "order_lines", "orders", "payments", "p
 // Ensure each statement that the hot path really sends finds its rows by an index: as PostgreSQL plans it for any
 // parameters, and as it runs with those that were sent, more often than PostgreSQL plans anew. The tables hold many
 // finished orders.
-func TestHotQueriesUseTheirIndexes(t *testing.T) {
+func TestPlansUseIndexes(t *testing.T) {
 	t.Parallel()
 	s, wire := wiredShop(t)
 	rows := bulk.Rows{Tenant: "default", Orders: loadedOrders, Expired: loadedOrders / 10}
@@ -54,7 +54,7 @@ func TestHotQueriesUseTheirIndexes(t *testing.T) {
 
 // Ensure the hot path is ready to be spread by tenant: each of its statements names the tenant, and none needs what a
 // table that is spread cannot give.
-func TestHotQueriesNameTheTenant(t *testing.T) {
+func TestPlansNameTheTenant(t *testing.T) {
 	t.Parallel()
 	s, wire := wiredShop(t)
 	for _, o := range s.runHotPath(t, wire) {

@@ -28,7 +28,7 @@ func startPooled(t *testing.T, env ...string) *testkit.Service {
 }
 
 // Ensure orders are placed once and paid once behind a pooler that gives every transaction another session.
-func TestOrdersBehindATransactionPooler(t *testing.T) {
+func TestPoolerOrders(t *testing.T) {
 	t.Parallel()
 	s := startPooled(t)
 	s.StartWorker(t)
@@ -53,7 +53,7 @@ func TestOrdersBehindATransactionPooler(t *testing.T) {
 }
 
 // Ensure the winner of a key is found behind a pooler too, by duplicates that meet while it is at work.
-func TestDuplicatesBehindATransactionPooler(t *testing.T) {
+func TestPoolerDuplicates(t *testing.T) {
 	t.Parallel()
 	s := startPooled(t)
 	held := s.HoldStock(t, "TEA-001")
@@ -66,7 +66,7 @@ func TestDuplicatesBehindATransactionPooler(t *testing.T) {
 }
 
 // Ensure the limits hold behind a pooler, although no session carries them: a transaction sets its own.
-func TestLimitsBehindATransactionPooler(t *testing.T) {
+func TestPoolerLimits(t *testing.T) {
 	t.Parallel()
 	s := startPooled(t, "DB_LOCK_TIMEOUT", "100ms")
 	alice := s.As(t, "alice")
@@ -82,7 +82,7 @@ func TestLimitsBehindATransactionPooler(t *testing.T) {
 }
 
 // Ensure /readyz can ask through a pooler, and that without its setting a start says that the pooler refuses it.
-func TestThePoolerSettingIsNeeded(t *testing.T) {
+func TestPoolerSettingIsNeeded(t *testing.T) {
 	t.Parallel()
 	database := pgtest.Database(t, pgtest.Migrator("orders", migrations.UpDB))
 	c := config.Database{

@@ -32,7 +32,7 @@ func separate(t *testing.T, server *postgres.Server) (owner, service string) {
 
 // Ensure the service's role can neither alter nor drop nor truncate nor create, nor change what is final, nor become
 // the owner.
-func TestTheServiceOwnsNothing(t *testing.T) {
+func TestPrivilegesTheServiceOwnsNothing(t *testing.T) {
 	t.Parallel()
 	s, service := startSeparate(t)
 	s.Product(t, "TEA-001", 1999, 10)
@@ -62,7 +62,7 @@ func TestTheServiceOwnsNothing(t *testing.T) {
 
 // Ensure that role is enough for everything: the whole life of orders, and all that the worker does by itself: the purge,
 // the reconciliation, River's leader, the rescue of a crashed worker's job, and River's own cleaning.
-func TestTheServicesRoleIsEnough(t *testing.T) {
+func TestPrivilegesTheServicesRoleIsEnough(t *testing.T) {
 	t.Parallel()
 	s, _ := startSeparate(t, "RECONCILE_AGE", "0s")
 	s.Product(t, "TEA-001", 1999, 100)

@@ -146,7 +146,7 @@ func TestPurgeIsNotStarvedByCharges(t *testing.T) {
 // are used anew: no live key is lost, no batch exceeds its bound, and no request fails.
 //
 // Standard: litespec/ext/concurrency#bound-expired-record-cleanup
-func TestTwoWorkersPurgeManyKeysWhileOrdersArePlaced(t *testing.T) {
+func TestPurgeByTwoWorkersWhileOrdersArePlaced(t *testing.T) {
 	t.Parallel()
 	keys := 200_000
 	if testing.Short() {

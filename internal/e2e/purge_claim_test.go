@@ -13,7 +13,7 @@ import (
 // is forced: whoever comes first is held in the middle of its transaction.
 //
 // Standard: litespec/ext/concurrency#bound-expired-record-cleanup
-func TestExpiredKeyIsReusedWhileThePurgeRuns(t *testing.T) {
+func TestPurgeRunsWhileAnExpiredKeyIsReused(t *testing.T) {
 	t.Parallel()
 	t.Run("the claim came first", func(t *testing.T) {
 		t.Parallel()

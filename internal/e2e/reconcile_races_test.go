@@ -12,7 +12,7 @@ import (
 
 // Ensure a charge that is in flight while its job is lost and enqueued again is made once: while it has not been made the
 // provider turns the second call away, and afterwards the second job finds it made.
-func TestReconciliationAgainstCharge(t *testing.T) {
+func TestReconcileAgainstCharge(t *testing.T) {
 	t.Parallel()
 	for kind, calls := range map[string]int{sandbox.FaultHoldBefore: 2, sandbox.FaultHold: 1} {
 		t.Run(kind, func(t *testing.T) {
@@ -37,7 +37,7 @@ func TestReconciliationAgainstCharge(t *testing.T) {
 }
 
 // Ensure a reconciliation that begins beside another one waits for it, and then sees what it has enqueued: one job, not two.
-func TestReconciliationsTakeTurns(t *testing.T) {
+func TestReconcileTakeTurns(t *testing.T) {
 	t.Parallel()
 	s := openShopWithoutEvents(t, "RECONCILE_AGE", "0s", "WORKER_CONCURRENCY", "1")
 	order := s.place("pm_card_visa")

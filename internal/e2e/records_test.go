@@ -45,7 +45,7 @@ func records(t *testing.T) map[string]record {
 // other; and that a replay answers with them, and with nothing beside them but what is made for the exchange.
 //
 // Standard: litespec/ext/concurrency#declare-replayed-transport-outcomes
-func TestStoredAnswersAreAsRecorded(t *testing.T) {
+func TestRecordsStateTheStoredAnswers(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	s.StartWorker(t)

@@ -88,7 +88,7 @@ var faults = []planted{
 	},
 	{
 		"a product of another tenant is for sale", store + "catalogue.go", "WHERE tenant_id = $1 AND sku = ANY($2)`, all", "WHERE $1 <> '' AND sku = ANY($2)`, all",
-		whole, "TestPricesAreThoseOfTheTenant",
+		whole, "TestConflictPricesAreThoseOfTheTenant",
 	},
 	{
 		"the purge takes the newest", store + "purge.go", "ORDER BY expires_at LIMIT $2 FOR UPDATE", "ORDER BY expires_at DESC LIMIT $2 FOR UPDATE",
@@ -112,7 +112,7 @@ var faults = []planted{
 	},
 	{
 		"two reconciliations go on at once", "internal/infra/outbox/orphans.go", "tx.Exec(ctx, oneAtATime)", "tx.Exec(ctx, oneAtATime[:6]+` 1`)",
-		whole, "TestReconciliationsTakeTurns",
+		whole, "TestReconcileTakeTurns",
 	},
 	{
 		"a worker takes a job of a newer release", "internal/infra/outbox/jobs.go", "t.Schema > SchemaVersion", "t.Schema < 0",
