@@ -48,10 +48,6 @@ rename: ## Turn this clone into a new service: MODULE=github.com/acme/billing NA
 rename-check: ## Rename a scratch copy, and build, vet and test it there
 	scripts/rename-check.sh
 
-.PHONY: guide
-guide: ## Check the exercises of docs/guide: each fails as it is, and passes with its solution
-	scripts/guide.sh
-
 .PHONY: howto
 howto: ## Perform the pages of docs/how-to in a scratch copy: each diff, each command
 	scripts/howto.sh
