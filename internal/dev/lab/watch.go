@@ -101,39 +101,3 @@ func sample(ctx context.Context, tracer trace.Tracer, service *scenario.Service,
 	}
 	return nil
 }
-
-// job is one row of the outbox.
-type job struct {
-	ID                   int64
-	Kind, State          string
-	Attempt              int
-	Parent               string // the trace context of what enqueued it
-	Created              time.Time
-	Attempted, Finalized *time.Time // of the latest run; nil: not yet
-	LastError            string
-}
-
-const selectJobs = `
-SELECT id, kind, state::text, attempt, coalesce(metadata->>'traceparent', ''), created_at, attempted_at, finalized_at,
-	coalesce(errors[cardinality(errors)]->>'error', '')
-FROM river_job WHERE args ? 'order_id' AND created_at >= $1 ORDER BY id`
-
-// readJobs reads the jobs that the run has enqueued.
-func (r *run) readJobs(ctx context.Context) {
-	r.mu.Lock()
-	service, began := r.service, r.began
-	r.mu.Unlock()
-	if service == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, lookWait)
-	defer cancel()
-	rows, _ := service.DB.Query(ctx, selectJobs, began)
-	jobs, err := pgx.CollectRows(rows, pgx.RowToStructByPos[job])
-	if err != nil {
-		return // the time line shows what was read before
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.jobs = jobs
-}
