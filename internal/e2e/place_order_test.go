@@ -1,4 +1,3 @@
-// Package e2e tests the running service: a real socket, a real PostgreSQL, a real worker and the sandbox.
 package e2e
 
 import (

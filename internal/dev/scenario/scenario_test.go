@@ -3,7 +3,6 @@ package scenario
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,7 +18,7 @@ func TestScenariosAreComplete(t *testing.T) {
 	require.NoError(t, err)
 	seen := map[string]bool{}
 	for _, s := range All() {
-		require.Regexp(t, regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`), s.ID)
+		require.Regexp(t, `^[a-z]+(-[a-z]+)*$`, s.ID)
 		require.False(t, seen[s.ID], s.ID)
 		seen[s.ID] = true
 		require.NotEmpty(t, s.Title)

@@ -53,7 +53,7 @@ func of(s sdk.ReadOnlySpan) Span {
 		span.Parent = s.Parent().SpanID().String()
 	}
 	for _, a := range s.Attributes() {
-		span.Attributes[string(a.Key)] = a.Value.Emit()
+		span.Attributes[string(a.Key)] = a.Value.String()
 	}
 	if s.Status().Code == codes.Error {
 		span.Error = s.Status().Description

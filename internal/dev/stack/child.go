@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 	"time"
 
@@ -32,7 +33,7 @@ type child struct {
 // makes none.
 func startChild(argv []string, env map[string]string, log io.Writer, report func(spans.Span)) (*child, error) {
 	if report != nil {
-		argv = append(argv[:len(argv):len(argv)], "spans")
+		argv = append(slices.Clip(argv), "spans")
 	}
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
