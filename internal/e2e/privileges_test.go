@@ -82,6 +82,7 @@ func TestPrivilegesTheServicesRoleIsEnough(t *testing.T) {
 		_, err := s.DB.Exec(t.Context(), prepare)
 		require.NoError(t, err)
 	}
+	s.PeriodicJobsDue(t)
 	s.StartWorker(t)
 	alice.PaymentStatus(lost, "succeeded")
 	alice.PaymentStatus(stuck, "succeeded")

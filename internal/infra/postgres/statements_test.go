@@ -52,7 +52,7 @@ func statements(t *testing.T) map[string]string {
 		}
 		name := d.Name()
 		switch {
-		case d.IsDir() && (strings.HasPrefix(name, ".") && name != ".." || name == "testkit" || name == "node_modules"):
+		case d.IsDir() && (strings.HasPrefix(name, ".") && name != ".." || name == "testkit" || name == "node_modules" || name == "guide"):
 			return filepath.SkipDir
 		case strings.HasSuffix(name, ".sql"):
 			raw, err := os.ReadFile(path)
