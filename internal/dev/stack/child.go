@@ -6,107 +6,99 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"slices"
 	"syscall"
 	"time"
 
+	"example.com/orders/internal/dev/child"
 	"example.com/orders/internal/dev/spans"
 )
 
 const (
-	// childStop bounds how long a child may take to stop in good order.
+	// childStop bounds how long a worker may take to stop in good order.
 	childStop = 10 * time.Second
-	// pipeFD is the descriptor of a child's pipe to its parent.
-	pipeFD = 3
+	// pipeFD is the descriptor of a worker's pipe to its parent: that of child.Command.Extra.
+	pipeFD = 4
 )
 
-// child is the worker as a process of its own, which can be killed for real.
-type child struct {
-	cmd   *exec.Cmd
-	life  io.Closer // the worker stops when it is closed, which the kernel sees to however this process ends
+// worker is the worker as a process of its own, which can be killed for real. It stops when this process ends, however
+// that ends.
+type worker struct {
+	*child.Process
+
 	ready chan string
-	done  chan struct{} // closed when it has ended, and all that it reported has been read
+	heard chan struct{} // closed when all that it reported has been read
 }
 
-// startChild starts a worker with these settings and nothing else of the environment. report is told of its spans; nil: it
+// startWorker starts a worker with these settings and nothing else of the environment. report is told of its spans; nil: it
 // makes none.
-func startChild(argv []string, env map[string]string, log io.Writer, report func(spans.Span)) (*child, error) {
+func startWorker(argv []string, env map[string]string, log io.Writer, report func(spans.Span)) (*worker, error) {
 	if report != nil {
 		argv = append(slices.Clip(argv), "spans")
-	}
-	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
-	for name, value := range env {
-		cmd.Env = append(cmd.Env, name+"="+value)
-	}
-	cmd.Stdout, cmd.Stderr = log, log
-	// A Ctrl-C at the terminal is for this process, which stops the worker in its turn.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	life, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, fmt.Errorf("pipe to the worker: %w", err)
 	}
 	from, to, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("pipe from the worker: %w", err)
 	}
 	defer to.Close()
-	cmd.ExtraFiles = []*os.File{to}
-	if err := cmd.Start(); err != nil {
+	process, err := child.Start(child.Command{Argv: argv, Env: env, Output: log, Orphan: "TERM", Extra: to})
+	if err != nil {
 		from.Close()
 		return nil, fmt.Errorf("start the worker: %w", err)
 	}
-	c := &child{cmd: cmd, life: life, ready: make(chan string, 1), done: make(chan struct{})}
+	w := &worker{process, make(chan string, 1), make(chan struct{})}
 	go func() {
-		spans.Read(from, func(ops string) { c.ready <- ops }, report)
-		from.Close()
-		_ = cmd.Wait()
-		close(c.done)
+		defer close(w.heard)
+		defer from.Close()
+		spans.Read(from, func(ops string) { w.ready <- ops }, report)
 	}()
-	return c, nil
+	return w, nil
 }
 
 // ops is where the worker's listener for operators is, once it has started.
-func (c *child) ops(ctx context.Context) (url string, err error) {
+func (w *worker) ops(ctx context.Context) (url string, err error) {
 	select {
-	case url = <-c.ready:
-		c.ready <- url
+	case url = <-w.ready:
+		w.ready <- url
 		return url, nil
-	case <-c.done:
+	case <-w.Done():
 		return "", errors.New("the worker has ended")
 	case <-ctx.Done():
 		return "", fmt.Errorf("wait for the worker: %w", context.Cause(ctx))
 	}
 }
 
-// kill is kill -9, by the process's id, which cannot be another's before it has been waited for.
-func (c *child) kill() error {
-	err := c.cmd.Process.Kill()
-	<-c.done
-	if err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("kill the worker: %w", err)
+// kill is kill -9, by the process's id, which cannot be another's before it has been waited for. It is an error that the
+// worker had ended by itself.
+func (w *worker) kill() error {
+	_ = w.Signal(os.Kill)
+	<-w.Done()
+	<-w.heard
+	how := "exit status 0"
+	if err := w.Err(); err != nil {
+		how = err.Error()
+	}
+	if how != "signal: killed" {
+		return errors.New("the worker had ended by itself: " + how)
 	}
 	return nil
 }
 
 // stop stops the worker in good order, or kills it when that takes too long.
-func (c *child) stop(ctx context.Context) error {
-	_ = c.life.Close()
-	select {
-	case <-c.done:
-		return nil
-	case <-ctx.Done():
-	case <-time.After(childStop):
+func (w *worker) stop(ctx context.Context) error {
+	limit := childStop
+	if deadline, ok := ctx.Deadline(); ok {
+		limit = min(limit, time.Until(deadline))
 	}
-	return errors.Join(errors.New("the worker did not stop and was killed"), c.kill())
+	err := w.Stop(syscall.SIGTERM, limit)
+	<-w.heard
+	return err
 }
 
-// RunWorker is a child's own run: the worker, until its parent closes standard input or ends. It tells the parent when it has
-// started, and with report of every span.
+// RunWorker is a child's own run: the worker, until ctx ends. It tells the parent when it has started, and with report of
+// every span.
 func (s *Stack) RunWorker(ctx context.Context, report bool) (err error) {
 	pipe := spans.NewPipe(os.NewFile(pipeFD, "parent"))
-	ctx = untilOrphaned(ctx)
 	defer func() { err = errors.Join(err, s.Stop()) }()
 	if report {
 		err = s.StartTelemetry(ctx, spans.Processor(pipe.Report))
@@ -128,14 +120,4 @@ func (s *Stack) RunWorker(ctx context.Context, report bool) (err error) {
 	}
 	<-ctx.Done()
 	return nil
-}
-
-// untilOrphaned ends when standard input does: the parent has closed it, or has ended.
-func untilOrphaned(ctx context.Context) context.Context {
-	ctx, cancel := context.WithCancel(ctx)
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		cancel()
-	}()
-	return ctx
 }

@@ -2,7 +2,6 @@ package stack
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -37,7 +36,7 @@ type throwaway struct {
 	*Stack
 
 	options ThrowawayOptions
-	child   *child
+	worker  *worker
 }
 
 // Throwaway starts a throw-away service. stop ends it, also when it was started in part.
@@ -125,26 +124,20 @@ func (t *throwaway) Start() error {
 		}
 		argv = []string{self, "worker"}
 	}
-	child, err := startChild(argv, t.Env, t.options.Log, t.options.Spans)
+	w, err := startWorker(argv, t.Env, t.options.Log, t.options.Spans)
 	if err != nil {
 		return err
 	}
-	t.child = child
-	t.OnStop(child.stop)
+	t.worker = w
+	t.OnStop(w.stop)
 	return nil
 }
 
 // Kill implements scenario.Worker.
-func (t *throwaway) Kill() error {
-	err := t.child.kill()
-	if how := t.child.cmd.ProcessState.String(); err == nil && how != "signal: killed" {
-		err = errors.New("the worker had ended by itself: " + how)
-	}
-	return err
-}
+func (t *throwaway) Kill() error { return t.worker.kill() }
 
 // PID implements scenario.Worker.
-func (t *throwaway) PID() int { return t.child.cmd.Process.Pid }
+func (t *throwaway) PID() int { return t.worker.PID() }
 
 // OpsURL implements scenario.Worker.
-func (t *throwaway) OpsURL(ctx context.Context) (string, error) { return t.child.ops(ctx) }
+func (t *throwaway) OpsURL(ctx context.Context) (string, error) { return t.worker.ops(ctx) }
