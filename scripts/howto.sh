@@ -3,16 +3,9 @@
 # command, in their order. Without arguments: all pages that have a diff.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-git() { command git -c safe.directory='*' -c user.name=howto -c user.email=howto@example.com "$@"; }
 
 mapfile -t pages < <((($#)) && printf '%s\n' "$@" || grep -l '^```diff' docs/how-to/*.md)
-copy=$(mktemp -d)
-trap 'rm -rf "$copy"' EXIT
-git ls-files -co --exclude-standard -z | tar --null -T - -cf - | tar -xf - -C "$copy"
-cd "$copy"
-git init -q
-git add -A
-git commit -qm 'As it is'
+source scripts/scratch.sh
 
 # perform PAGE KIND TEXT: one block of a page.
 perform() {

@@ -3,16 +3,9 @@
 # and an end-to-end test. The program itself fails where a line still names the old service.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-git() { command git -c safe.directory='*' -c user.name=check -c user.email=check@example.com "$@"; }
 
 [[ $(head -n 1 go.mod) == 'module example.com/orders' ]] || { echo "renamed already: nothing to check"; exit 0; }
-copy=$(mktemp -d)
-trap 'rm -rf "$copy"' EXIT
-git ls-files -co --exclude-standard -z | tar --null -T - -cf - | tar -xf - -C "$copy"
-cd "$copy"
-git init -q
-git add -A
-git commit -qm 'Clone the template'
+source scripts/scratch.sh
 
 # refused ARGUMENT...: make rename must end with one line and change nothing.
 refused() {
