@@ -72,16 +72,17 @@ func (c charge) close(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !payment.Settled() {
-			if !neverAsked(Look{Order: order.State().Status, Payment: payment.State()}) {
-				return errSuperseded
-			}
-			if err := payment.Cancel(tx.Now()); err != nil {
-				return err
-			}
-			if err := tx.Payments().Save(ctx, payment); err != nil {
-				return err
-			}
+		if payment.Settled() {
+			return c.done(ctx, tx)
+		}
+		if !neverAsked(Look{Order: order.State().Status, Payment: payment.State()}) {
+			return errSuperseded
+		}
+		if err := payment.Cancel(tx.Now()); err != nil {
+			return err
+		}
+		if err := tx.Payments().Save(ctx, payment); err != nil {
+			return err
 		}
 		return c.done(ctx, tx)
 	})
