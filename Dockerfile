@@ -1,4 +1,4 @@
-# One target, and so one image, for each command: an image holds one static binary and nothing else, no shell either.
+# One target, and so one image, for each command: an image holds one static binary and certificates, and no shell.
 #
 #   docker build --target api .      also: worker, migrate; and for local work: sandbox, seed
 
@@ -8,8 +8,12 @@ ENV CGO_ENABLED=0
 COPY . .
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
     go build -trimpath -ldflags="-s -w" -o /out/ ./cmd/api ./cmd/worker ./cmd/migrate ./cmd/sandbox ./cmd/dev
+RUN mkdir /data
 
-FROM gcr.io/distroless/static-debian12:nonroot AS base
+# Empty but for the certificates that TLS needs. The user is a number, so it needs no /etc/passwd.
+FROM scratch AS base
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
+USER 65532:65532
 
 FROM base AS api
 COPY --from=build /out/api /api
@@ -29,6 +33,7 @@ CMD ["up"]
 # Not for production: the payment provider's stand-in, and the catalogue to try things with.
 FROM base AS sandbox
 COPY --from=build /out/sandbox /sandbox
+COPY --from=build --chown=65532:65532 /data /data
 EXPOSE 8089
 ENTRYPOINT ["/sandbox"]
 

@@ -88,7 +88,7 @@ say "what the containers may not do"
 for service in api worker sandbox; do
   id=$(docker compose ps -q "$service" | head -1)
   docker inspect -f '{{.HostConfig.ReadonlyRootfs}} {{.HostConfig.CapDrop}} {{.HostConfig.SecurityOpt}} {{.Config.User}}' "$id" |
-    grep -q '^true \[ALL\] \[no-new-privileges:true\] \(65532\|nonroot\)' || fail "$service is not hardened: $(docker inspect -f '{{.HostConfig.ReadonlyRootfs}} {{.HostConfig.CapDrop}} {{.HostConfig.SecurityOpt}} {{.Config.User}}' "$id")"
+    grep -q '^true \[ALL\] \[no-new-privileges:true\] 65532:65532$' || fail "$service is not hardened: $(docker inspect -f '{{.HostConfig.ReadonlyRootfs}} {{.HostConfig.CapDrop}} {{.HostConfig.SecurityOpt}} {{.Config.User}}' "$id")"
   ! docker compose exec -T "$service" sh -c true >/dev/null 2>&1 || fail "$service has a shell"
 done
 ! docker compose ps --format '{{.Ports}}' | grep -q '0\.0\.0\.0:[0-9]*->\|\[::\]' || fail "a port is open to the network"
