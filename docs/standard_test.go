@@ -2,6 +2,7 @@ package docs_test
 
 import (
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -48,55 +49,62 @@ func provisions() []string {
 	}
 }
 
-// provision is a row of docs/standard.md.
+// provision is a section of docs/standard.md.
 type provision struct {
-	id, file, symbol string
-	pages, tests     []string
+	id, sentence, file, symbol string
+	pages                      []string
+	commands                   [][2]string // package and test
 }
 
 var (
-	provisionRow = regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\| \\[`([^`]+)`\\]\\(\\.\\./([^)]+)\\) `([^`]+)` \\| ([^|]+) \\| ([^|]+) \\|$")
-	link         = regexp.MustCompile(`\]\(([^)#]+)\)`)
-	blocks       = regexp.MustCompile("(?ms)^```.*?^```$")
-	testName     = regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z0-9]+)`")
+	section     = regexp.MustCompile(`(?ms)^### ([a-z-]+)\n\n(.+?)\n\nCode: (.+?)\n\n((?: {4}[^\n]+\n)+)`)
+	place       = regexp.MustCompile("(?s)^\\[`([^`]+)`\\]\\(\\.\\./([^)]+)\\)\\.\\sPages?:\\s(.+)\\.$")
+	testCommand = regexp.MustCompile(`(?m)^ {4}go test \./(\S+) -run '\^((?:Test|Fuzz)\w+)\$'$`)
+	link        = regexp.MustCompile(`\]\(([^)#]+)\)`)
+	blocks      = regexp.MustCompile("(?ms)^```.*?^```$")
+	testName    = regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z0-9]+)`")
 )
 
 func standardPage(t testing.TB) []provision {
 	t.Helper()
-	var rows []provision
-	for _, m := range provisionRow.FindAllStringSubmatch(read(t, "standard.md"), -1) {
-		require.Equal(t, m[2], m[3], "%s: text and target of a link", m[1])
-		p := provision{id: m[1], file: m[2], symbol: m[4]}
-		for _, page := range link.FindAllStringSubmatch(m[5], -1) {
+	text := read(t, "standard.md")
+	var all []provision
+	for _, m := range section.FindAllStringSubmatch(text, -1) {
+		where := place.FindStringSubmatch(m[3])
+		require.NotNil(t, where, "%s: Code: … Page: …", m[1])
+		p := provision{id: m[1], sentence: m[2], file: where[2], symbol: where[1]}
+		for _, page := range link.FindAllStringSubmatch(where[3], -1) {
 			p.pages = append(p.pages, page[1])
 		}
-		for _, test := range testName.FindAllStringSubmatch(m[6], -1) {
-			p.tests = append(p.tests, test[1])
+		for _, c := range testCommand.FindAllStringSubmatch(m[4], -1) {
+			p.commands = append(p.commands, [2]string{c[1], c[2]})
 		}
-		rows = append(rows, p)
+		require.Len(t, p.commands, strings.Count(m[4], "\n"), "%s: a line that runs no test", p.id)
+		all = append(all, p)
 	}
-	return rows
+	require.Len(t, all, strings.Count(text, "\n### "), "a section is not complete")
+	return all
 }
 
-// Ensure docs/standard.md names, for each provision of the standard, one place in the code that is there, a page that is
-// there, and tests that say of themselves that they prove it.
+// Ensure docs/standard.md states each provision of the standard in one sentence, and names one place in the code that is
+// there, a page that is there, and commands that run tests which say of themselves that they prove it.
 func TestStandardPageIsTrue(t *testing.T) {
 	t.Parallel()
 	existing := tests(t)
 	var ids []string
 	for _, p := range standardPage(t) {
 		ids = append(ids, p.id)
+		require.Regexp(t, `^[A-Z][^.]+\.$`, p.sentence, "%s: one sentence", p.id)
 		requireSymbol(t, p.file, p.symbol)
 		require.NotEmpty(t, p.pages, "%s: a page that states it", p.id)
 		for _, page := range p.pages {
 			require.FileExists(t, filepath.FromSlash(page), p.id)
 		}
-		if len(p.tests) == 0 {
-			t.Errorf("%s: no test is named", p.id)
-		}
-		for _, name := range p.tests {
-			if !slices.ContainsFunc(existing[name], func(test goTest) bool { return slices.Contains(test.marks, p.id) }) {
-				t.Errorf("%s: there is no %s that is marked with it", p.id, name)
+		for _, c := range p.commands {
+			if !slices.ContainsFunc(existing[c[1]], func(test goTest) bool {
+				return path.Dir(test.file) == c[0] && slices.Contains(test.marks, p.id)
+			}) {
+				t.Errorf("%s: ./%s has no %s that is marked with it", p.id, c[0], c[1])
 			}
 		}
 	}
