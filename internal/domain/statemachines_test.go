@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write the tables of docs/state-machines.md anew")
+var update = flag.Bool("update", false, "write the pictures and tables of docs/state-machines.md anew")
 
 const (
 	page  = "../../docs/state-machines.md"
@@ -40,7 +40,39 @@ func TestStateMachinesPage(t *testing.T) {
 }
 
 func stateTables() string {
-	return "\n## Order\n\n" + orderTable() + "\n## Payment\n\n" + paymentTable() + "\n## Refund\n\n" + refundTable() + "\n"
+	return "\n## Order\n\n" + orderDiagram() + "\n" + orderTable() +
+		"\n## Payment\n\n" + diagram(PaymentPending, sortedKeys(paymentTransitions()), mayPay) + "\n" + paymentTable() +
+		"\n## Refund\n\n" + diagram(RefundPending, refundStates(), maySettle) + "\n" + refundTable() + "\n"
+}
+
+// orderDiagram draws the state machine of an order; what an arrow says is the operation.
+func orderDiagram() string {
+	lines := []string{"[*] --> " + string(OrderOpen) + ": place-order"}
+	for _, from := range sortedKeys(orderTransitions()) {
+		for _, a := range orderActions() {
+			if to, ok := orderTransitions()[from][a]; ok {
+				lines = append(lines, string(from)+" --> "+string(to)+": "+a.Operation)
+			}
+		}
+	}
+	return mermaid(lines)
+}
+
+// diagram draws a state machine from the state that it begins in.
+func diagram[S ~string](first S, states []S, allowed func(from, to S) bool) string {
+	lines := []string{"[*] --> " + string(first)}
+	for _, from := range states {
+		for _, to := range states {
+			if allowed(from, to) {
+				lines = append(lines, string(from)+" --> "+string(to))
+			}
+		}
+	}
+	return mermaid(lines)
+}
+
+func mermaid(lines []string) string {
+	return "```mermaid\nstateDiagram-v2\n    " + strings.Join(lines, "\n    ") + "\n```\n"
 }
 
 func orderTable() string {
@@ -101,18 +133,20 @@ func afterAction(s OrderStatus, a Action) string {
 	return "→ " + code(orderTransitions()[s][a])
 }
 
-func paymentTable() string {
-	return matrix(sortedKeys(paymentTransitions()), func(from, to PaymentStatus) bool {
-		return slices.Contains(paymentTransitions()[from], to)
-	})
+func paymentTable() string { return matrix(sortedKeys(paymentTransitions()), mayPay) }
+
+func mayPay(from, to PaymentStatus) bool { return slices.Contains(paymentTransitions()[from], to) }
+
+func refundTable() string { return matrix(refundStates(), maySettle) }
+
+func refundStates() []RefundStatus {
+	return []RefundStatus{RefundPending, RefundSucceeded, RefundFailed}
 }
 
-func refundTable() string {
-	return matrix([]RefundStatus{RefundPending, RefundSucceeded, RefundFailed}, func(from, to RefundStatus) bool {
-		id := uuid.Max
-		p := RestorePayment(PaymentState{Status: PaymentSucceeded, Refunds: []Refund{{ID: id, Status: from}}})
-		return p.SettleRefund(id, to, "re_1", time.Time{}) == nil
-	})
+func maySettle(from, to RefundStatus) bool {
+	id := uuid.Max
+	p := RestorePayment(PaymentState{Status: PaymentSucceeded, Refunds: []Refund{{ID: id, Status: from}}})
+	return p.SettleRefund(id, to, "re_1", time.Time{}) == nil
 }
 
 // matrix shows which state may follow which.
