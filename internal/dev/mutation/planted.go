@@ -87,7 +87,7 @@ var faults = []planted{
 		whole, "TestRefundDeclinedFreesTheBalance",
 	},
 	{
-		"a product of another tenant is for sale", store + "catalogue.go", "WHERE tenant_id = $1 AND sku = ANY($2)`, all", "WHERE $1 <> '' AND sku = ANY($2)`, all",
+		"a product of another tenant is for sale", store + "catalogue.go", "selectProduct+` WHERE tenant_id = $1 AND sku = $2`,\n\t\t\teach", "selectProduct+` WHERE $1 <> '' AND sku = $2`,\n\t\t\teach",
 		whole, "TestConflictPricesAreThoseOfTheTenant",
 	},
 	{

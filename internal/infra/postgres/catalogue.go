@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -39,21 +40,18 @@ func (r products) ForUpdate(ctx context.Context, tenant, sku string) (*domain.Pr
 	return domain.RestoreProduct(s), nil
 }
 
-// ForSale reads products and locks their stock, in one flight.
+// ForSale reads products and locks their stock, in one flight. Each sku has a statement of its own: PostgreSQL keeps its
+// plan, where it would plan sku = ANY anew for each order, in four times the time that it takes to run.
 func (r products) ForSale(
 	ctx context.Context, tenant string, skus []string,
 ) (map[string]domain.ProductState, map[string]*domain.Stock, error) {
-	var list []domain.ProductState
-	r.s.read("read products", selectProduct+` WHERE tenant_id = $1 AND sku = ANY($2)`, all(&list, scanProduct), tenant, skus)
+	catalogue := make(map[string]domain.ProductState, len(skus))
+	for _, sku := range skus {
+		r.s.read("read product", selectProduct+` WHERE tenant_id = $1 AND sku = $2`,
+			each(scanProduct, func(s domain.ProductState) { catalogue[sku] = s }), tenant, sku)
+	}
 	shelf, err := stock(r).ForUpdate(ctx, tenant, skus)
-	if err != nil {
-		return nil, nil, err
-	}
-	bySKU := make(map[string]domain.ProductState, len(list))
-	for _, s := range list {
-		bySKU[s.SKU] = s
-	}
-	return bySKU, shelf, nil
+	return catalogue, shelf, err
 }
 
 func (r products) Save(_ context.Context, p *domain.Product) error {
@@ -90,19 +88,14 @@ func (r stock) Add(_ context.Context, k *domain.Stock) error {
 	return nil
 }
 
-// ForUpdate locks in bytewise order of sku, whatever the database's collation, since that is how the domain sorts.
+// ForUpdate locks in ascending order of sku, bytewise: PostgreSQL runs the statements of a flight one after the other.
 func (r stock) ForUpdate(ctx context.Context, tenant string, skus []string) (map[string]*domain.Stock, error) {
-	var list []domain.StockState
-	r.s.read("lock stock", selectStock+` WHERE tenant_id = $1 AND sku = ANY($2) ORDER BY sku COLLATE "C" FOR UPDATE`,
-		all(&list, scanStock), tenant, skus)
-	if err := r.s.flush(ctx); err != nil {
-		return nil, err
+	shelf := make(map[string]*domain.Stock, len(skus))
+	for _, sku := range slices.Sorted(slices.Values(skus)) {
+		r.s.read("lock stock", selectStock+` WHERE tenant_id = $1 AND sku = $2 FOR UPDATE`,
+			each(scanStock, func(s domain.StockState) { shelf[sku] = domain.RestoreStock(s) }), tenant, sku)
 	}
-	bySKU := make(map[string]*domain.Stock, len(list))
-	for _, s := range list {
-		bySKU[s.SKU] = domain.RestoreStock(s)
-	}
-	return bySKU, nil
+	return shelf, r.s.flush(ctx)
 }
 
 // Save stores all of them; one stale version fails all.

@@ -151,6 +151,17 @@ func all[T any](list *[]T, scan pgx.RowToFunc[T]) func(pgx.Rows) error {
 	}
 }
 
+// each calls found with every row of a query, as scan reads it.
+func each[T any](scan pgx.RowToFunc[T], found func(T)) func(pgx.Rows) error {
+	return func(rows pgx.Rows) error {
+		list, err := pgx.CollectRows(rows, scan)
+		for _, value := range list {
+			found(value)
+		}
+		return err
+	}
+}
+
 // one collects the one row of a query with scan; pgx.ErrNoRows: there is none.
 func one[T any](value *T, scan pgx.RowToFunc[T]) func(pgx.Rows) error {
 	return func(rows pgx.Rows) (err error) {
