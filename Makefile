@@ -45,7 +45,7 @@ rename: ## Turn this clone into a new service: MODULE=github.com/acme/billing NA
 	@bin/rename -module '$(MODULE)' -name '$(NAME)' -host '$(HOST)'
 
 .PHONY: rename-check
-rename-check: ## Rename a scratch copy, and build, vet and test it there
+rename-check: ## Rename a scratch copy, and lint and test it there
 	scripts/rename-check.sh
 
 .PHONY: howto

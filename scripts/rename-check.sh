@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Renames a scratch copy of this repository as a new owner would, and requires that the copy builds and passes its fast tests
-# and an end-to-end test. The program itself fails where a line still names the old service.
+# Renames a scratch copy of this repository as a new owner would, and requires that the copy passes lint, its fast tests and
+# an end-to-end test. The program itself fails where a line still names the old service.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -38,10 +38,10 @@ status=0
 lines=$(bin/rename -module github.com/acme/other -name other 2>&1) || status=$?
 [[ $status == 2 && $lines == *'already renamed'* ]] || { echo "a second rename: status $status: $lines" >&2; exit 1; }
 
-go vet ./...
+make lint # go vet, and the layers, among all else
 (cd ops && go vet ./... && go test ./...)
 (cd browser && go vet ./...)
-go test ./api ./docs ./deploy ./internal ./internal/app ./internal/domain ./internal/httpapi ./migrations
+go test ./api ./docs ./deploy ./internal/app ./internal/domain ./internal/httpapi ./migrations
 go test ./internal/e2e -run '^TestPlaceOrderIsPlacedAndPaidOnce$'
 make check-generate
 echo "the renamed copy passes"

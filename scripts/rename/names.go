@@ -97,6 +97,7 @@ var places = []place{
 	at(`()\borders(\.(?:conf|json|dump|test)\b)`, func(to *target) string { return to.name }),
 	at(`(realm="|(?m:^name: )|"uid": "|"tags": \[\s*"|Host: )orders(\b)`, func(to *target) string { return to.name }),
 	at(`(\b[Tt]he )order( service\b)`, func(to *target) string { return to.name }),
+	at(`()\bOrders( lab| API)`, func(to *target) string { return to.title(" ") }),
 	at(`((?m:^# )|title: |"title": ")Orders(\b)`, func(to *target) string { return to.title(" ") }),
 }
 
