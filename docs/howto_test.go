@@ -2,6 +2,7 @@ package docs_test
 
 import (
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -46,6 +47,39 @@ func TestEveryFolderIsKeptChangedOrDeleted(t *testing.T) {
 			require.Empty(t, missing(e.Name()), "folders that docs/how-to/README.md does not list")
 		}
 	}
+}
+
+// Ensure the diffs of each page of docs/how-to apply to the code as it is, in their order. `make howto` also runs the commands.
+func TestDiffsOfTheHowToPagesApply(t *testing.T) {
+	t.Parallel()
+	howTos, err := filepath.Glob("how-to/*.md")
+	require.NoError(t, err)
+	applied := 0
+	for _, page := range howTos {
+		scratch := t.TempDir()
+		for _, diff := range regexp.MustCompile("(?ms)^```diff\n(.*?)^```$").FindAllStringSubmatch(read(t, page), -1) {
+			for _, file := range regexp.MustCompile(`(?m)^--- a/(.+)$`).FindAllStringSubmatch(diff[1], -1) {
+				copyOnce(t, filepath.Join(root, file[1]), filepath.Join(scratch, file[1]))
+			}
+			c := exec.CommandContext(t.Context(), "git", "apply", "--whitespace=nowarn", "-")
+			c.Dir, c.Stdin = scratch, strings.NewReader(diff[1])
+			c.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(scratch)) // no repository of the caller's
+			out, err := c.CombinedOutput()
+			require.NoError(t, err, "%s: %s", page, out)
+			applied++
+		}
+	}
+	require.Positive(t, applied)
+}
+
+// copyOnce copies a file, unless an earlier diff has changed the copy already.
+func copyOnce(t testing.TB, from, to string) {
+	t.Helper()
+	if _, err := os.Stat(to); err == nil {
+		return
+	}
+	require.NoError(t, os.MkdirAll(filepath.Dir(to), 0o755))
+	require.NoError(t, os.WriteFile(to, []byte(read(t, from)), 0o644))
 }
 
 // Ensure every scenario that the guide sends its reader to is one of the lab.
