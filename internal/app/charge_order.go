@@ -52,7 +52,7 @@ func (c charge) run(ctx, asked context.Context) error {
 	switch {
 	case err != nil:
 		return err
-	case seen.Payment.Status != domain.PaymentPending, neverAsked(seen):
+	case seen.Payment.Status != domain.PaymentPending, neverAsked(seen.Order.Status, seen.Payment):
 		return c.close(ctx)
 	case seen.Payment.IntentID == "":
 		return c.begin(ctx, asked, seen)
@@ -75,7 +75,7 @@ func (c charge) close(ctx context.Context) error {
 		if payment.Settled() {
 			return c.done(ctx, tx)
 		}
-		if !neverAsked(Look{Order: order.State().Status, Payment: payment.State()}) {
+		if !neverAsked(order.State().Status, payment.State()) {
 			return errSuperseded
 		}
 		if err := payment.Cancel(tx.Now()); err != nil {
@@ -89,8 +89,8 @@ func (c charge) close(ctx context.Context) error {
 }
 
 // neverAsked tells whether the order was cancelled before any call that can charge was possible.
-func neverAsked(l Look) bool {
-	return l.Order == domain.OrderCancelled && l.Payment.IntentID == "" && l.Payment.LegacyAttemptAt.IsZero()
+func neverAsked(order domain.OrderStatus, p domain.PaymentState) bool {
+	return order == domain.OrderCancelled && p.IntentID == "" && p.LegacyAttemptAt.IsZero()
 }
 
 // begin finds or creates the intent, commits its id and only then goes on to confirm it. A crash before the commit leaves
@@ -146,7 +146,7 @@ func furthest(found []Intent) Intent {
 // where a worker of the release before this one has begun to ask meanwhile.
 func (c charge) note(ctx context.Context, before Look, intentID string) (seen Look, err error) {
 	err = c.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		order, payment, err := tx.Orders().WithPayment(ctx, c.ref.Tenant, c.ref.OrderID)
+		order, payment, err := tx.Orders().AsSeen(ctx, before)
 		if err != nil {
 			return err
 		}
@@ -163,7 +163,8 @@ func (c charge) note(ctx context.Context, before Look, intentID string) (seen Lo
 				return err
 			}
 		}
-		seen = Look{Order: order.State().Status, Payment: payment.State(), Now: tx.Now()}
+		seen = before
+		seen.Order, seen.Payment = order.State(), payment.State()
 		return nil
 	})
 	return seen, err
@@ -184,7 +185,7 @@ func (c charge) act(ctx, asked context.Context, seen Look, intent Intent) error 
 	if !decided(intent.Status) {
 		return fmt.Errorf("intent is %s: %w", intent.Status, errUndecided)
 	}
-	return c.record(ctx, intent)
+	return c.record(ctx, seen, intent)
 }
 
 func open(status IntentStatus) bool {
@@ -202,7 +203,7 @@ func decided(status IntentStatus) bool {
 // says what is true.
 func (c charge) advance(ctx, asked context.Context, seen Look, intent Intent) (Intent, error) {
 	call := c.provider.ConfirmIntent
-	if seen.Order == domain.OrderCancelled || intent.Status == IntentRequiresAction || c.expired(seen) {
+	if seen.Order.Status == domain.OrderCancelled || intent.Status == IntentRequiresAction || c.expired(seen) {
 		call = c.provider.CancelIntent
 	}
 	request := intentRequest(seen.Payment)
@@ -265,10 +266,10 @@ func (c charge) giveUp(ctx context.Context, tx Tx, order *domain.Order, payment 
 }
 
 // record settles order and payment by the intent's state, in the transaction that completes the job.
-func (c charge) record(ctx context.Context, intent Intent) error {
+func (c charge) record(ctx context.Context, seen Look, intent Intent) error {
 	var found []finding
 	err := c.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		order, payment, err := tx.Orders().WithPayment(ctx, c.ref.Tenant, c.ref.OrderID)
+		order, payment, err := tx.Orders().AsSeen(ctx, seen)
 		if err != nil {
 			return err
 		}

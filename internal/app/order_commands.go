@@ -145,7 +145,7 @@ func (s *Service) releasePayment(ctx context.Context, tx Tx, ref OrderRef, reaso
 	switch p := payment.State(); {
 	case p.Status == domain.PaymentSucceeded:
 		err = s.refundBalance(ctx, tx, payment, reason)
-	case neverAsked(Look{Order: domain.OrderCancelled, Payment: p}):
+	case neverAsked(domain.OrderCancelled, p):
 		err = payment.Cancel(tx.Now())
 	default:
 		return tx.Outbox().SettlePayment(ctx, ref, "")

@@ -22,7 +22,8 @@ type Store interface {
 // Tx is what can be done inside one transaction.
 type Tx interface { //nolint:interfacebloat // one method for each repository
 	// Now is the time at which the transaction began, by the database's clock, in UTC and microseconds: the one clock of
-	// everything that is stored or compared. The clock of this machine decides nothing.
+	// everything that is stored or compared. The clock of this machine decides nothing. After Orders.AsSeen it is the time
+	// that was seen, and what has passed since by the monotonic clock.
 	Now() time.Time
 
 	Orders() Orders

@@ -24,6 +24,9 @@ type Orders interface {
 	ForUpdate(ctx context.Context, tenant string, id domain.OrderID) (*domain.Order, error)
 	// WithPayment locks the order, then its payment.
 	WithPayment(ctx context.Context, tenant string, id domain.OrderID) (*domain.Order, *domain.Payment, error)
+	// AsSeen is WithPayment for a caller that has just read both: it locks them and expects that neither was changed since.
+	// Where one was, the transaction runs again, and AsSeen then reads them.
+	AsSeen(ctx context.Context, seen Look) (*domain.Order, *domain.Payment, error)
 	Save(ctx context.Context, o *domain.Order) error
 }
 
@@ -138,9 +141,10 @@ type Reader interface {
 
 // Look is an order and its payment as they were at Now, the database's time.
 type Look struct {
-	Order   domain.OrderStatus
-	Payment domain.PaymentState // without its refunds
+	Order   domain.OrderState
+	Payment domain.PaymentState // without its refunds: a pending payment has none
 	Now     time.Time
+	ReadAt  time.Time // this process's time at that moment, to tell how long ago it was
 }
 
 // OrderQuery selects a page of orders.

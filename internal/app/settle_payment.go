@@ -66,7 +66,7 @@ func (s *Service) settleOther(
 	if err != nil || intent.Status != IntentSucceeded {
 		return err
 	}
-	return charge{Service: s, ref: ref, done: notYet}.record(ctx, intent)
+	return charge{Service: s, ref: ref, done: notYet}.record(ctx, Look{Payment: payment}, intent)
 }
 
 // settleUnknown looks at an intent of an order that is not here, as after a restore from a backup.

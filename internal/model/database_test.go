@@ -170,6 +170,11 @@ func (r orders) WithPayment(ctx context.Context, tenant string, id domain.OrderI
 	return order, payment, err
 }
 
+// AsSeen reads them: transactions of the model do not overlap.
+func (r orders) AsSeen(ctx context.Context, seen app.Look) (*domain.Order, *domain.Payment, error) {
+	return r.WithPayment(ctx, seen.Payment.Tenant, seen.Payment.OrderID)
+}
+
 func (r orders) Save(_ context.Context, o *domain.Order) error {
 	if r.tx.stale == nil && o.State().Version != r.tx.db.order.Version {
 		return app.ErrStale

@@ -98,7 +98,7 @@ func (x *exec) Look(context.Context, app.OrderRef) (app.Look, error) {
 	} else {
 		x.learn(learned{seen: &seen, text: "look " + seen.essence()})
 	}
-	return app.Look{Order: seen.order.Status, Payment: seen.payment, Now: now}, nil
+	return app.Look{Order: seen.order, Payment: seen.payment, Now: now}, nil
 }
 
 // InKeyedTx implements app.Store.

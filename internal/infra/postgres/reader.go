@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -87,17 +88,20 @@ func (r *Reader) Payment(
 	return p, customer, notFound(err)
 }
 
-// Look implements app.Reader, in one statement.
+// Look implements app.Reader, in one flight.
 func (r *Reader) Look(ctx context.Context, ref app.OrderRef) (l app.Look, err error) {
+	var lines []domain.Line
 	err = r.read(ctx, func(conn *pgxpool.Conn) error {
-		rows, _ := conn.Query(ctx, `SELECT `+paymentColumns+`, (SELECT status FROM orders WHERE tenant_id = $1 AND id = $2), now()
-			FROM payments WHERE tenant_id = $1 AND order_id = $2`, ref.Tenant, ref.OrderID)
-		l.Payment, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (domain.PaymentState, error) {
-			return scanPaymentWith(row, &l.Order, &l.Now)
-		})
-		return notFound(err)
+		s := newSession(conn)
+		s.look("read payment", `SELECT `+paymentColumns+`, now() FROM payments WHERE tenant_id = $1 AND order_id = $2`,
+			one(&l.Payment, func(row pgx.CollectableRow) (domain.PaymentState, error) { return scanPaymentWith(row, &l.Now) }),
+			ref.Tenant, ref.OrderID)
+		s.look("read order", selectOrder+` WHERE tenant_id = $1 AND id = $2`, one(&l.Order, scanOrder), ref.Tenant, ref.OrderID)
+		s.look("read order lines", selectLines, all(&lines, scanLine), ref.Tenant, ref.OrderID)
+		return notFound(s.flush(ctx))
 	})
-	l.Now = l.Now.UTC()
+	addLines(&l.Order, lines)
+	l.Now, l.ReadAt = l.Now.UTC(), time.Now()
 	return l, err
 }
 

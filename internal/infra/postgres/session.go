@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -20,6 +21,8 @@ type Session struct {
 	names []statement // of next
 	begin func()      // collects BEGIN; nil once it has
 	undo  []func()    // what to do to aggregates when the transaction does not commit
+	now   time.Time   // zero until the flight of BEGIN
+	again bool        // the transaction has run before, so that what was seen then may be old
 	early error       // of a flight whose caller takes no error: every later flight fails with it
 }
 

@@ -74,7 +74,7 @@ func (s *Store) InTx(ctx context.Context, fn func(context.Context, app.Tx) error
 
 func (s *Store) inTx(ctx context.Context, start func(*Tx), fn func(context.Context, app.Tx) error) error {
 	for try := 1; ; try++ {
-		err := s.once(ctx, start, fn)
+		err := s.once(ctx, func(t *Tx) { t.again = try > 1; start(t) }, fn)
 		reason := retryReason(err)
 		if reason == "" {
 			return classify(err)
@@ -137,13 +137,15 @@ func (s *Store) forgetPlans(err error) {
 	}
 }
 
-// queueBegin collects BEGIN and a look at the clock.
+// queueBegin collects BEGIN and, where the time is not known, a look at the clock.
 func (t *Tx) queueBegin() {
 	t.Write("begin", "begin isolation level read committed")
 	for _, limit := range t.store.settings.TxLimits {
 		t.Write("begin", limit)
 	}
-	t.read("read the clock", "SELECT now()", into(&t.now))
+	if t.now.IsZero() {
+		t.read("read the clock", "SELECT now()", into(&t.now))
+	}
 }
 
 // end gives the connection back. It rolls back what was not committed; a broken connection rolls back by itself.
@@ -213,7 +215,6 @@ type Tx struct {
 
 	store    *Store
 	ctx      context.Context //nolint:containedctx // for Now, which has none of its own
-	now      time.Time       // zero until the flight of BEGIN
 	enqueues bool
 	key      *keyLookup // of a keyed transaction
 }
