@@ -67,6 +67,9 @@ func observe(o Observer, log *slog.Logger) func(http.Handler) http.Handler {
 // nameSpan names the request's span by what was asked for; a path would be a name of its own for every order.
 func nameSpan(ctx context.Context, seen *record) {
 	span := trace.SpanFromContext(ctx)
+	if !span.IsRecording() {
+		return
+	}
 	if seen.operation != unknownOperation {
 		span.SetName(seen.operation)
 	}
