@@ -19,7 +19,7 @@ import (
 //go:embed baseline/place-order.pgbench.tmpl
 var baselineTemplate string
 
-// baselineScript is the script for pgbench that places orders of so many lines.
+// baselineScript returns the pgbench script that places orders with the given number of lines.
 func baselineScript(skus, lines int) (string, error) {
 	t, err := template.New("place-order").Parse(baselineTemplate)
 	if err != nil {
@@ -75,7 +75,7 @@ func findPgbench(bindir string) string {
 	return path
 }
 
-// baseline lets pgbench place orders, in as many connections as there are clients.
+// baseline runs pgbench with one connection per client.
 func (b *bench) baseline(ctx context.Context, clients, lines int, length time.Duration) (perSecond float64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, length+stopWait)
 	defer cancel()

@@ -20,17 +20,17 @@ const requestTimeout = time.Minute
 type request struct {
 	raw    []byte
 	status int
-	answer func(answer) // nil: of no interest; called by the client that sent it
+	answer func(answer) // called by the client that sent the request; nil: the answer is not read further
 }
 
 type answer struct {
 	status int
 	header http.Header
-	body   []byte // until the next request of the same client
+	body   []byte // valid until the next request of the same client
 }
 
-// client is one kept-alive connection. It does less than net/http's, since what the load costs is missing to the
-// service on the same cores.
+// client is one keep-alive connection. It is simpler than net/http's client, because the load generator takes its CPU
+// from the same cores as the service.
 type client struct {
 	conn net.Conn
 	r    *bufio.Reader
@@ -73,7 +73,7 @@ func (c *client) do(r request) error {
 // source makes the next request of a client; clients call it at the same time, each with its own number.
 type source func(client int) request
 
-// sent is what came of a load.
+// sent is the result of a load.
 type sent struct {
 	took  time.Duration
 	times []time.Duration // of each request, ascending
@@ -81,7 +81,7 @@ type sent struct {
 
 func (s sent) perSecond() float64 { return float64(len(s.times)) / s.took.Seconds() }
 
-// percentile is the nearest-rank percentile in milliseconds; NaN-free: 0 without requests.
+// percentile is the nearest-rank percentile in milliseconds; 0 without requests.
 func (s sent) percentile(p float64) float64 {
 	if len(s.times) == 0 {
 		return 0
@@ -92,8 +92,8 @@ func (s sent) percentile(p float64) float64 {
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// load lets clients send one request after another for a time, each on a connection of its own. Every answer must be
-// the expected one.
+// load runs clients for a time. Each sends one request after another on its own connection. An unexpected answer is an
+// error.
 func (b *bench) load(ctx context.Context, clients int, length time.Duration, next source) (sent, error) {
 	open := make([]*client, clients)
 	for i := range open {
@@ -128,7 +128,7 @@ func (c *client) repeat(ctx context.Context, until time.Time, number int, next s
 	return times, ctx.Err()
 }
 
-// pause waits for d, or less when ctx ends.
+// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -1,6 +1,6 @@
-// Command bench measures the service: the built API and worker as processes of their own, on a durable PostgreSQL that
-// it starts itself, beside pgbench sending the same work to the same tables. docs/performance.md says what each figure
-// means. Everything listens on the loopback and ends with it.
+// Command bench measures the service next to pgbench, which sends the same work to the same tables. It runs the built API
+// and worker as separate processes, on a durable PostgreSQL that it starts itself. docs/performance.md explains each
+// figure. Everything listens on the loopback interface and stops with this command.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 )
 
 func main() {
-	debug.SetGCPercent(400) // the load and the sandbox run in this process, and what they cost is missing to the service
+	debug.SetGCPercent(400) // the load generator and the sandbox share the cores with the service
 	process.Main("orders-bench", func(ctx context.Context, _ config.Lookup, _ *slog.Logger) error {
 		o, err := parse(os.Args[1:], os.Stderr)
 		if errors.Is(err, flag.ErrHelp) {
@@ -34,7 +34,7 @@ func main() {
 	})
 }
 
-// run measures, prints the figures, and writes the files that were asked for.
+// run measures, prints the figures, and writes the files that the flags name.
 func run(ctx context.Context, o options, out io.Writer) (err error) {
 	began := time.Now()
 	b := &bench{options: o, out: out, began: began}

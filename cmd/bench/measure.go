@@ -19,11 +19,11 @@ const (
 	oneKey       = "20 duplicates of one key"
 )
 
-// typical is the clients of the loads that are not measured by the number of clients.
+// typical is the number of clients for loads that are measured with one number only.
 const typical = 8
 
-// measure fills the report. Payments come first, while the sandbox's ledger is short; then the worker is stopped, so
-// that what is placed is compared with a baseline that is not charged either.
+// measure fills the report. Payments come first, while the sandbox's ledger is short. Then the worker is stopped, because
+// the baseline's orders are not charged either.
 func (b *bench) measure(ctx context.Context, r *report) error {
 	if err := b.warmUp(ctx); err != nil {
 		return err
@@ -50,8 +50,8 @@ func (b *bench) measure(ctx context.Context, r *report) error {
 	return nil
 }
 
-// warmUp fills caches and pools, and lets PostgreSQL settle on its plans: those that it made for tables without rows, of
-// foreign keys too, read tables from end to end, until autovacuum, a minute later, has seen how large they are.
+// warmUp fills caches and pools, and makes PostgreSQL replace the plans that it made for empty tables. Those plans (also
+// of foreign key checks) use sequential scans until the first ANALYZE, which autovacuum runs only a minute later.
 func (b *bench) warmUp(ctx context.Context) error {
 	b.say("warming up")
 	placed := newShelf(typical)
@@ -69,7 +69,7 @@ func (b *bench) warmUp(ctx context.Context) error {
 	return nil
 }
 
-// round measures everything once. Baseline and service take turns in coming first.
+// round measures everything once. Baseline and service alternate in going first.
 func (b *bench) round(ctx context.Context, r *report, clients, round int) error {
 	placed := newShelf(clients)
 	pairs := []struct {
@@ -107,7 +107,7 @@ func (b *bench) roundOfReads(ctx context.Context, r *report, clients int, placed
 			return err
 		}
 	}
-	if clients != b.clients[0] { // the groups have a size of their own
+	if clients != b.clients[0] { // the size of a group does not depend on the number of clients
 		return nil
 	}
 	groups, err := b.sendDuplicates(ctx, b.short())
@@ -130,7 +130,7 @@ func (b *bench) measureBaseline(ctx context.Context, r *report, name string, cli
 	return nil
 }
 
-// measureLoad measures one load, with what the API uses for it.
+// measureLoad measures one load, and the API's CPU and allocations for it.
 func (b *bench) measureLoad(
 	ctx context.Context, r *report, name string, clients int, length time.Duration, next source,
 ) error {

@@ -15,7 +15,7 @@ type options struct {
 	seconds    float64 // of one measurement
 	rounds     int
 	clients    []int
-	samples    int // orders whose way to the provider's ledger is timed
+	samples    int // orders whose time to the provider's ledger is measured
 	skus       int
 	noBaseline bool
 	scale      bool
@@ -26,7 +26,7 @@ type options struct {
 	json       string
 	page       string
 	profile    string
-	command    string // that makes the same figures, for the page
+	command    string // makes the same figures; shown on the page
 }
 
 func parse(args []string, usage io.Writer) (options, error) {
@@ -70,7 +70,7 @@ func parse(args []string, usage io.Writer) (options, error) {
 	return o, o.check()
 }
 
-// command is the call that makes the same figures, without the files that they went to.
+// command is the command line that makes the same figures, without the names of output files.
 func command(f *flag.FlagSet) string {
 	target := "make bench"
 	var others []string

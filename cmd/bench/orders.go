@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// order is one that was placed: enough to ask for it again.
+// order is a placed order: what is needed to request it again.
 type order struct {
 	actor int
 	id    string
@@ -25,7 +25,7 @@ type order struct {
 // recent is how many orders each client remembers.
 const recent = 200
 
-// shelf remembers orders, those of each client apart, so that clients need no lock.
+// shelf remembers orders per client, so that clients need no lock.
 type shelf struct{ orders [][]order }
 
 func newShelf(clients int) *shelf { return &shelf{make([][]order, clients)} }
@@ -37,7 +37,7 @@ func (s *shelf) add(client int, o order) {
 	s.orders[client] = append(s.orders[client], o)
 }
 
-// pick is an order of any client. Nothing may be added meanwhile.
+// pick returns an order of any client. No client may add orders at the same time.
 func (s *shelf) pick(client int) order {
 	of := s.orders[client%len(s.orders)]
 	return of[rand.IntN(len(of))]
@@ -71,7 +71,7 @@ func (b *bench) raw(method, path string, actor int, body string, headers ...stri
 	return r.Bytes()
 }
 
-// placing places orders of so many lines and remembers them.
+// placing places orders with the given number of lines and remembers them.
 func (b *bench) placing(lines int, into *shelf) source {
 	return func(client int) request {
 		o := order{actor: rand.IntN(actors)}
@@ -90,7 +90,7 @@ func idOf(body []byte) string {
 	return string(id)
 }
 
-// The sources that ask for orders that were placed.
+// The sources below request orders that were placed.
 
 func (b *bench) replaying(from *shelf) source {
 	return func(client int) request { return request{raw: from.pick(client).raw, status: http.StatusCreated} }
@@ -113,7 +113,7 @@ func (b *bench) revalidating(from *shelf) source {
 	}
 }
 
-// conflicting changes addresses with the ETag of another order's second version, while these are at their first.
+// conflicting changes addresses with a stale ETag, so that every request is refused.
 func (b *bench) conflicting(ctx context.Context, from *shelf) (source, error) {
 	changing := func(o order, etag string, status int) request {
 		return request{status: status, raw: b.raw(
@@ -140,8 +140,8 @@ func (b *bench) conflicting(ctx context.Context, from *shelf) (source, error) {
 // duplicates is how many requests with one key are sent at once.
 const duplicates = 20
 
-// sendDuplicates sends groups of requests with one key at once, each on a connection of its own, and times each group
-// until all have their answer: the one order, or its replay.
+// sendDuplicates sends groups of requests that share a key, all at once, each on its own connection. It measures how long
+// a group takes until every request has its answer.
 func (b *bench) sendDuplicates(ctx context.Context, length time.Duration) (groups sent, err error) {
 	clients := make([]*client, duplicates)
 	for i := range clients {

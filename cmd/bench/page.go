@@ -55,8 +55,7 @@ func (r *report) paymentLines() string {
 	return s.String()
 }
 
-// write rewrites what stands between the marks of the page, and the chart beside it. The rest of the page is its
-// authors'.
+// write replaces the generated section of the page, and the chart next to it. The rest of the page is written by hand.
 func (r *report) write(path string) error {
 	raw, err := os.ReadFile(path)
 	if err != nil {

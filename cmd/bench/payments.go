@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// soonAfter is how long after an order the next one is placed, whose way to the ledger is timed too.
+	// soonAfter is the pause between the two orders of a pair. The time to the ledger is measured for the second.
 	soonAfter = 20 * time.Millisecond
-	// A charge that is not in the ledger by then ends the run with an error.
+	// The run fails when a charge is not in the ledger by then.
 	ledgerWait = time.Minute
-	// drainWait bounds how long a backlog is watched; the rate is that of what was done by then.
+	// drainWait bounds how long a backlog is observed. The rate counts what was settled by then.
 	drainWait = time.Minute
-	drainPoll = 200 * time.Millisecond // each poll counts what is left, which costs PostgreSQL a millisecond and more
+	drainPoll = 200 * time.Millisecond // a poll counts the pending payments, which takes PostgreSQL more than a millisecond
 )
 
 // payments are the figures of the worker.
@@ -23,8 +23,8 @@ type payments struct {
 	First  latency `json:"ledger_after_order"`
 	Second latency `json:"ledger_after_second_order"`
 
-	Accepted float64 `json:"accepted_per_second"` // by the API, the worker stopped
-	Drained  float64 `json:"drained_per_second"`  // by the worker, the API idle
+	Accepted float64 `json:"accepted_per_second"` // by the API while the worker is stopped
+	Drained  float64 `json:"drained_per_second"`  // by the worker while the API is idle
 	// Both at once.
 	AcceptedTogether float64 `json:"accepted_per_second_together"`
 	DrainedTogether  float64 `json:"drained_per_second_together"`
@@ -43,7 +43,7 @@ func latencyOf(s sent) latency {
 	return latency{len(s.times), s.percentile(50), s.percentile(95), s.percentile(99)}
 }
 
-// measurePayments measures with a worker at its defaults and leaves it stopped, with nothing left to charge.
+// measurePayments measures a worker with its default settings. Afterwards the worker is stopped and no charge is pending.
 func (b *bench) measurePayments(ctx context.Context, p *payments) error {
 	if err := b.startWorker(ctx, nil); err != nil {
 		return err
@@ -69,8 +69,8 @@ func (b *bench) measurePayments(ctx context.Context, p *payments) error {
 	return b.stopWorker()
 }
 
-// measureLedger times single orders from their 201 to the provider's ledger, and then those placed soon after another.
-// The pauses differ, so that the worker's polls are met at all their phases.
+// measureLedger measures the time from the 201 to the provider's ledger: first for single orders, then for orders placed
+// soon after another. The pauses vary, so that orders arrive at all phases of the worker's polling.
 func (b *bench) measureLedger(ctx context.Context, p *payments) error {
 	c, err := dial(ctx, b.api.host)
 	if err != nil {
@@ -100,8 +100,8 @@ func (b *bench) measureLedger(ctx context.Context, p *payments) error {
 	return nil
 }
 
-// toLedger places an order, after another one in a pair, and tells how long after its 201 it stood in the ledger. It
-// returns once all that it placed does.
+// toLedger places an order (in a pair: after another one) and returns the time from its 201 until its charge was in the
+// ledger. It waits for all charges that it caused.
 func (b *bench) toLedger(ctx context.Context, c *client, pair bool) (time.Duration, error) {
 	before := len(b.provider.Ledger().Charges)
 	placed := newShelf(1)
@@ -142,8 +142,8 @@ func (b *bench) charged(id string) bool {
 	return false
 }
 
-// measureDrain lets the API accept orders without a worker, then the worker charge them without orders coming in, and
-// then both work at once.
+// measureDrain measures three phases: the API accepts orders while no worker runs, the worker charges them while no orders
+// arrive, and both work at the same time.
 func (b *bench) measureDrain(ctx context.Context, p *payments) error {
 	b.say("orders accepted, then charges drained, then both at once")
 	accepted, err := b.load(ctx, typical, b.writing(), b.placing(1, newShelf(typical)))
@@ -173,7 +173,7 @@ func (b *bench) measureDrain(ctx context.Context, p *payments) error {
 	return nil
 }
 
-// drain waits until no payment is pending, but no longer than limit, and tells how many a second were settled.
+// drain waits until no payment is pending, for at most limit, and returns the payments settled per second.
 func (b *bench) drain(ctx context.Context, limit time.Duration) (perSecond float64, err error) {
 	before, err := b.pending(ctx)
 	if err != nil {

@@ -50,7 +50,7 @@ func (b *bench) startChild(ctx context.Context, name string, env map[string]stri
 	return s, err
 }
 
-// stop stops the process in good order, or kills it when that takes too long. It may be called twice.
+// stop sends SIGTERM, and kills the process when it takes too long to end. It may be called twice.
 func (s *service) stop() error {
 	if err := s.Stop(syscall.SIGTERM, stopWait); err != nil {
 		return err

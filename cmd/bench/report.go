@@ -50,7 +50,7 @@ func (m measurement) of(s sent) measurement {
 // figure is the medians of a load over its rounds.
 type figure struct {
 	measurement
-	// Ratio is the median of each round's ratio: of place-order to its baseline, of a read to place-order.
+	// Ratio is the median over the rounds of a load's ratio: place-order to its baseline, other loads to place-order.
 	Ratio  float64 `json:"ratio"`
 	Spread float64 `json:"ratio_spread"` // the greatest ratio less the smallest
 }
@@ -65,7 +65,7 @@ func newReport(o options, postgresql string) *report {
 
 func (r *report) add(m measurement) { r.Measurements = append(r.Measurements, m) }
 
-// publish works out the medians, prints them, and writes the files that were asked for.
+// publish computes the medians, prints them, and writes the files that the flags name.
 func (r *report) publish(o options, out io.Writer) error {
 	r.summarize()
 	r.print(out)
@@ -137,7 +137,7 @@ func (r *report) figure(name string, clients int) (f figure, ok bool) {
 	return f, true
 }
 
-// ratio compares round by round, since rounds see the same state of the machine.
+// ratio compares within each round, since the loads of a round see the machine in the same state.
 func (r *report) ratio(all, base []measurement) (middle, spread float64) {
 	if len(all) != len(base) {
 		return 0, 0

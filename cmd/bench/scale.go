@@ -20,7 +20,7 @@ const (
 	purgeInterval = 5 * time.Second
 	// purgeWait bounds the wait for the keys of one round to be gone.
 	purgeWait = 10 * time.Minute
-	// Counting a million keys takes a while: seldom.
+	// Polls are rare, because counting a million keys takes a while.
 	keyPoll = 500 * time.Millisecond
 )
 
@@ -48,8 +48,8 @@ type compared struct {
 	P99After  float64 `json:"p99_ms_after"`
 }
 
-// measureScale measures some loads with few rows, loads many, and measures them again on recent orders and on any of
-// the loaded ones; then it measures place-order while expired keys are purged.
+// measureScale measures some loads with few rows, loads many rows, and measures again on recent orders and on the loaded
+// ones. Then it measures place-order while expired keys are purged.
 func (b *bench) measureScale(ctx context.Context, r *report) error {
 	r.Scale = &scale{Rows: b.rows, Expired: b.expired}
 	if err := b.warmUp(ctx); err != nil {
@@ -115,7 +115,7 @@ func bulkTemplates(templates []copiedOrder) []bulk.Template {
 	return list
 }
 
-// copied makes requests for any of the loaded orders.
+// copied makes requests for the loaded orders.
 type copied struct{ replay, get source }
 
 func (b *bench) copies(templates []copiedOrder) *copied {
@@ -184,7 +184,7 @@ func medianOf(all []sent, of func(sent) float64) float64 {
 	return median(values)
 }
 
-// loadRows loads the copies and lets PostgreSQL take stock of them, as autovacuum would in time.
+// loadRows loads the copies and runs VACUUM ANALYZE, as autovacuum would later.
 func (b *bench) loadRows(ctx context.Context, s *scale, templates []copiedOrder) error {
 	b.say("loading %d orders, keys and jobs", b.rows)
 	began := time.Now()
@@ -211,8 +211,8 @@ func (b *bench) bulkLoad(ctx context.Context, templates []copiedOrder, rows bulk
 	return bulk.Load(ctx, conn, bulkTemplates(templates), rows, func(loaded int) { b.say("loaded %d", loaded) })
 }
 
-// measurePurge compares place-order while there is nothing to purge with place-order while a worker purges, round by
-// round. The queue of the charges is paused, so that the worker does nothing else.
+// measurePurge compares, in each round, place-order without a purge with place-order during a purge. The queue of charges
+// is paused, so that the worker only purges.
 func (b *bench) measurePurge(ctx context.Context, s *scale, templates []copiedOrder) error {
 	if _, err := b.db.Exec(ctx, `UPDATE river_queue SET paused_at = now() WHERE name = 'default'`); err != nil {
 		return fmt.Errorf("pause the charges: %w", err)
@@ -244,8 +244,8 @@ func (b *bench) measurePurge(ctx context.Context, s *scale, templates []copiedOr
 	return b.stopWorker()
 }
 
-// whilePurging places orders from when the purge begins until it has nothing left, but for no longer than a measurement
-// takes; then it waits until all expired keys are gone. It tells how many were removed a second.
+// whilePurging places orders while the purge runs, for at most the length of a measurement. Then it waits until all expired
+// keys are removed, and returns the keys removed per second.
 func (b *bench) whilePurging(ctx context.Context, result *sent) (perSecond float64, err error) {
 	all, err := b.expiredKeys(ctx)
 	if err != nil {

@@ -30,7 +30,7 @@ const (
 	stopWait = 30 * time.Second
 )
 
-// bench is what is running: each start adds what undoes it to stops.
+// bench holds what is running. Each start adds its stop function to stops.
 type bench struct {
 	options
 	out      io.Writer
@@ -39,12 +39,12 @@ type bench struct {
 	server   *postgres.Server
 	provider *sandbox.Server
 	owner    string        // address of the database as its owner
-	db       *pgxpool.Pool // of the superuser, for loading and looking
+	db       *pgxpool.Pool // of the superuser
 	env      map[string]string
 	tokens   [actors]string
 	api      *service
 	worker   *service // nil while it is stopped
-	pgbench  string   // empty: measure without
+	pgbench  string   // path of the program; empty: measure without a baseline
 	stops    []func() error
 }
 
@@ -75,7 +75,7 @@ func (b *bench) makeDir(context.Context) (err error) {
 	return err
 }
 
-// startDatabase starts a throw-away PostgreSQL with its own settings but those that -statements asks for: fsync is on.
+// startDatabase starts a temporary PostgreSQL with its default settings, so fsync is on. -statements adds an extension.
 func (b *bench) startDatabase(ctx context.Context) error {
 	settings := map[string]string{}
 	if b.statements {
@@ -113,7 +113,7 @@ func (b *bench) migrate(ctx context.Context) error {
 	return err
 }
 
-// startSandbox starts the provider's stand-in in this process, where the ledger can be waited for without polling.
+// startSandbox starts the provider's stand-in in this process, so that the bench can wait for its ledger without polling.
 func (b *bench) startSandbox(ctx context.Context) (err error) {
 	b.provider, err = sandbox.Listen(ctx, sandbox.Settings{
 		Addr: "127.0.0.1:0", Config: sandbox.Config{Issuer: issuer, Audience: audience, KeepAlive: true},
@@ -167,7 +167,7 @@ func (b *bench) startAPI(ctx context.Context) (err error) {
 	return err
 }
 
-// startWorker starts the worker with its defaults but for what env says.
+// startWorker starts the worker with its default settings, overridden by env.
 func (b *bench) startWorker(ctx context.Context, env map[string]string) (err error) {
 	b.worker, err = b.startChild(ctx, "worker", env)
 	return err

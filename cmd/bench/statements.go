@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// statement is what PostgreSQL has spent on a statement, by pg_stat_statements.
+// statement is PostgreSQL's time for one statement, from pg_stat_statements.
 type statement struct {
 	SQL   string  `json:"sql"`
 	Calls int64   `json:"calls"`
@@ -16,7 +16,7 @@ type statement struct {
 	Share float64 `json:"share"` // of the time of all statements
 }
 
-// reportStatements runs place-order alone once more and reads what its statements cost.
+// reportStatements runs place-order once more and reads the time of each of its statements.
 func (b *bench) reportStatements(ctx context.Context, r *report) error {
 	if _, err := b.db.Exec(ctx, `SELECT pg_stat_statements_reset()`); err != nil {
 		return fmt.Errorf("statements: %w", err)

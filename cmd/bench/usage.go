@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// usage is what a process has used since its start, as its own metrics say.
+// usage is what a process has used since its start, according to its own metrics.
 type usage struct {
 	cpu      float64 // seconds of all cores
 	objects  float64 // allocated
@@ -18,12 +18,12 @@ type usage struct {
 	resident float64 // bytes, now
 }
 
-// minus is what was used since before; resident stays as it is now.
+// minus returns the difference to an earlier usage; resident is not a difference.
 func (u usage) minus(before usage) usage {
 	return usage{u.cpu - before.cpu, u.objects - before.objects, u.bytes - before.bytes, u.resident}
 }
 
-// usage reads /metrics of the process. It is an error that a figure is not there.
+// usage reads /metrics of the process. A missing figure is an error.
 func (c *service) usage(ctx context.Context) (u usage, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
