@@ -72,7 +72,7 @@ func diagram[S ~string](first S, states []S, allowed func(from, to S) bool) stri
 }
 
 func mermaid(lines []string) string {
-	return "```mermaid\nstateDiagram-v2\n    " + strings.Join(lines, "\n    ") + "\n```\n"
+	return "```mermaid\nstateDiagram-v2\n    direction LR\n    " + strings.Join(lines, "\n    ") + "\n```\n"
 }
 
 func orderTable() string {
