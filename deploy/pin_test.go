@@ -84,6 +84,7 @@ func TestImagesArePinned(t *testing.T) {
 			require.Len(t, found, 6, "golang twice, postgres, and api, worker and migrate of the overlay")
 			for _, m := range found {
 				name, digest := m[1], m[2]
+				require.NotContains(t, name, "/", "an image that needs no registry's name")
 				if name == "" {
 					name, digest = m[3]+":"+m[4], m[5]
 				}
