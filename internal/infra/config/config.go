@@ -100,7 +100,7 @@ func LoadWorker(lookup Lookup) (Worker, error) {
 	c := Worker{
 		Database:        database(r),
 		OpsAddr:         r.address("OPS_ADDR", "127.0.0.1:8081"),
-		Concurrency:     r.count("WORKER_CONCURRENCY", 20, 1, 1000),
+		Concurrency:     r.count("WORKER_CONCURRENCY", 40, 1, 1000),
 		FetchCooldown:   r.duration("WORKER_FETCH_COOLDOWN", 10*time.Millisecond, time.Millisecond, time.Second),
 		PollInterval:    r.duration("WORKER_POLL_INTERVAL", 100*time.Millisecond, time.Millisecond, time.Minute),
 		JobTimeout:      r.duration("JOB_TIMEOUT", 30*time.Second, time.Second, 10*time.Minute),
