@@ -1,6 +1,7 @@
 package stripegateway_test
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -106,5 +107,20 @@ func TestNoTelemetry(t *testing.T) {
 	g := p.gateway(time.Minute)
 	for range 3 { // it is sent with the call after
 		require.NoError(t, call(t.Context(), g, "confirm"))
+	}
+}
+
+// Ensure a request tells how long its body is, whether it has one or not, and arrives whole.
+func TestRequestsTellTheirLength(t *testing.T) {
+	t.Parallel()
+	p := startProvider(t, func(w http.ResponseWriter, r *http.Request) {
+		if body, _ := io.ReadAll(r.Body); r.ContentLength != int64(len(body)) {
+			reply(w, 500, "")
+			return
+		}
+		reply(w, 200, intentJSON())
+	})
+	for _, name := range []string{"create", "confirm", "cancel"} {
+		require.NoError(t, call(t.Context(), p.gateway(time.Minute), name), name)
 	}
 }

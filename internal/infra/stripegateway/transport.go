@@ -29,6 +29,10 @@ func newTransport(next http.RoundTripper) http.RoundTripper {
 
 // RoundTrip implements http.RoundTripper.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	r, err := withLength(r)
+	if err != nil {
+		return nil, err
+	}
 	response, err := t.next.RoundTrip(r)
 	if err != nil {
 		return nil, err
@@ -44,6 +48,24 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	return response, nil
+}
+
+// withLength tells how long a request's body is. stripe-go leaves it open, so net/http would send the few bytes in chunks,
+// and look at the body from a goroutine of its own first.
+func withLength(r *http.Request) (*http.Request, error) {
+	if r.Body == nil || r.ContentLength != 0 {
+		return r, nil
+	}
+	body, err := io.ReadAll(r.Body)
+	if err := errors.Join(err, r.Body.Close()); err != nil {
+		return nil, err
+	}
+	r = r.WithContext(r.Context()) // a copy: a transport leaves its caller's request alone
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	if len(body) == 0 {
+		r.Body = http.NoBody
+	}
+	return r, nil
 }
 
 func readBounded(body io.ReadCloser) ([]byte, error) {
