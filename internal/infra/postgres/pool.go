@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/exaring/otelpgx"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	pgxuuid "github.com/vgarvardt/pgx-google-uuid/v5"
 	"go.opentelemetry.io/otel/trace"
 
 	"example.com/orders/internal/infra/config"
@@ -29,6 +31,10 @@ func Open(
 	settings.MaxConnLifetimeJitter = 5 * time.Minute
 	settings.ConnConfig.ConnectTimeout = c.AcquireTimeout
 	settings.ConnConfig.OnPgError = keep
+	settings.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
+		pgxuuid.Register(conn.TypeMap()) // pgx alone takes an id for a text, which it writes and reads back
+		return nil
+	}
 	if traces != nil {
 		settings.ConnConfig.Tracer = otelpgx.NewTracer(otelpgx.WithTracerProvider(traces))
 	}
