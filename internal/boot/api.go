@@ -56,7 +56,7 @@ func StartAPI(ctx context.Context, c config.API, t *telemetry.Telemetry, log *sl
 }
 
 func (a *API) start(ctx context.Context, c config.API, t *telemetry.Telemetry, log *slog.Logger) error {
-	store := postgres.NewStore(a.pool, outbox.In, storeSettings(c.Database, c.KeyWait), t.Metrics, t.Traces)
+	store := postgres.NewStore(a.pool, outbox.In, postgres.NewSettings(c.Database, c.KeyWait), t.Metrics, t.Traces)
 	background, stop := context.WithCancel(context.WithoutCancel(ctx)) // for as long as requests are served
 	a.stopBackground = stop
 	if !c.Database.Pooled { // behind a pooler no worker listens
@@ -98,12 +98,6 @@ func (a *API) start(ctx context.Context, c config.API, t *telemetry.Telemetry, l
 func trusted(networks []netip.Prefix, peer string) bool {
 	address, err := netip.ParseAddrPort(peer)
 	return err == nil && slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(address.Addr().Unmap()) })
-}
-
-func storeSettings(c config.Database, keyWait time.Duration) postgres.Settings {
-	return postgres.Settings{
-		KeyWait: keyWait, LockTimeout: c.LockTimeout, AcquireTimeout: c.AcquireTimeout, TxLimits: postgres.TxLimits(c),
-	}
 }
 
 // newServer bounds what a client can hold: headers, body and answer each have their time. A COMMIT that has begun when the

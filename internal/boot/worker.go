@@ -63,7 +63,7 @@ func (w *Worker) start(ctx context.Context, c config.Worker, t *telemetry.Teleme
 		APIKey: c.StripeKey, BaseURL: c.StripeURL, Timeout: c.ProviderTimeout,
 		Transport: providerTransport(c.Concurrency, t),
 	}), t.Metrics))
-	store := postgres.NewStore(w.pool, outbox.In, storeSettings(c.Database, 0), t.Metrics, t.Traces)
+	store := postgres.NewStore(w.pool, outbox.In, postgres.NewSettings(c.Database, 0), t.Metrics, t.Traces)
 	service := app.New(store, postgres.NewReader(store), provider, app.Settings{
 		ProviderTimeout: c.ProviderTimeout, ProviderLag: c.ProviderLag, RefusalLimit: c.RefusalLimit,
 	}, telemetry.Findings{Metrics: t.Metrics, Log: log})

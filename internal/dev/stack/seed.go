@@ -39,10 +39,7 @@ func (s *Stack) Seed(ctx context.Context) error {
 		return err
 	}
 	defer pool.Close()
-	store := postgres.NewStore(pool, outbox.In, postgres.Settings{
-		KeyWait: c.KeyWait, LockTimeout: c.Database.LockTimeout, AcquireTimeout: c.Database.AcquireTimeout,
-		TxLimits: postgres.TxLimits(c.Database),
-	}, s.Tel.Metrics, s.Tel.Traces)
+	store := postgres.NewStore(pool, outbox.In, postgres.NewSettings(c.Database, c.KeyWait), s.Tel.Metrics, s.Tel.Traces)
 	service := app.New(store, postgres.NewReader(store), nil, app.Settings{KeyRetention: c.KeyRetention},
 		telemetry.Findings{Metrics: s.Tel.Metrics, Log: s.Log})
 	for _, p := range catalogue() {

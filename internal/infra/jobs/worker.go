@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,6 +14,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 
 	"example.com/orders/internal/app"
+	"example.com/orders/internal/infra/postgres"
 	"example.com/orders/internal/infra/telemetry"
 )
 
@@ -111,5 +111,5 @@ func (backoff) NextRetry(job *rivertype.JobRow) time.Time {
 	if job.Attempt < 20 { // beyond, the shift would overflow
 		wait = min(retryMost, retryFirst<<max(0, job.Attempt-1))
 	}
-	return time.Now().Add(wait/2 + rand.N(wait/2+1)) //nolint:gosec // G404: jitter, no secret
+	return time.Now().Add(postgres.Jitter(wait))
 }

@@ -47,7 +47,7 @@ func (s *Store) InKeyedTx(
 		waited = true
 		err = app.ErrKeyInProgress
 		if time.Until(deadline) >= wait {
-			if err = pause(ctx, jitter(wait)); err == nil {
+			if err = pause(ctx, Jitter(wait)); err == nil {
 				err = s.bounded(ctx, deadline, run)
 			}
 		}

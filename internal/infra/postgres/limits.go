@@ -21,9 +21,16 @@ func limits(c config.Database) map[string]string {
 	}
 }
 
-// TxLimits is the statements that each transaction runs at its begin where the limits cannot belong to the session, because
-// a pooler gives every transaction another one. There are none where they do.
-func TxLimits(c config.Database) (statements []string) {
+// NewSettings are the settings of a store. keyWait bounds how long a duplicate waits for the request that has its key.
+func NewSettings(c config.Database, keyWait time.Duration) Settings {
+	return Settings{
+		KeyWait: keyWait, LockTimeout: c.LockTimeout, AcquireTimeout: c.AcquireTimeout, atBegin: limitsAtBegin(c),
+	}
+}
+
+// limitsAtBegin is the statements that each transaction runs at its begin where the limits cannot belong to the session,
+// because a pooler gives every transaction another one. There are none where they do.
+func limitsAtBegin(c config.Database) (statements []string) {
 	if !c.Pooled {
 		return nil
 	}

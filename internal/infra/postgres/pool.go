@@ -65,7 +65,7 @@ func await(ctx context.Context, pool *pgxpool.Pool, limit time.Duration) error {
 		if err == nil {
 			return nil
 		}
-		if pause(ctx, jitter(wait)) != nil {
+		if pause(ctx, Jitter(wait)) != nil {
 			return fmt.Errorf("no answer from the database within %s: %s",
 				time.Since(began).Round(100*time.Millisecond), strings.Join(strings.Fields(err.Error()), " "))
 		}

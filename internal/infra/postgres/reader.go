@@ -47,7 +47,7 @@ func (r *Reader) snapshot(ctx context.Context, queue func(s *Session)) error {
 	return r.read(ctx, func(conn *pgxpool.Conn) error {
 		s := newSession(conn)
 		s.Write("begin", "begin isolation level repeatable read, read only")
-		for _, limit := range r.store.settings.TxLimits {
+		for _, limit := range r.store.settings.atBegin {
 			s.Write("begin", limit)
 		}
 		queue(s)

@@ -25,12 +25,13 @@ const (
 	CommitTimeout = 10 * time.Second
 )
 
-// Settings are the store's bounds on waiting; docs/settings argues their values.
+// Settings are the store's bounds on waiting; docs/settings argues their values. See NewSettings.
 type Settings struct {
 	KeyWait        time.Duration // how long a duplicate waits for the request that has its key
 	LockTimeout    time.Duration // how long a statement waits for a row
 	AcquireTimeout time.Duration // how long a request waits for a connection
-	TxLimits       []string      // see TxLimits
+
+	atBegin []string // the statements that each transaction runs at its begin; see limitsAtBegin
 }
 
 // Observer is told of what the store had to wait for or do again. outcome is turn or timeout.
@@ -83,7 +84,7 @@ func (s *Store) inTx(ctx context.Context, start func(*Tx), fn func(context.Conte
 			return fmt.Errorf("%w: gave up after %d tries: %w", app.ErrTryAgain, try, err)
 		}
 		s.observer.TransactionRetry(ctx, reason)
-		if err := pause(ctx, jitter(time.Duration(try*try)*5*time.Millisecond)); err != nil {
+		if err := pause(ctx, Jitter(time.Duration(try*try)*5*time.Millisecond)); err != nil {
 			return err
 		}
 	}
@@ -140,7 +141,7 @@ func (s *Store) forgetPlans(err error) {
 // queueBegin collects BEGIN and, where the time is not known, a look at the clock.
 func (t *Tx) queueBegin() {
 	t.Write("begin", "begin isolation level read committed")
-	for _, limit := range t.store.settings.TxLimits {
+	for _, limit := range t.store.settings.atBegin {
 		t.Write("begin", limit)
 	}
 	if t.now.IsZero() {
@@ -204,8 +205,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// jitter spreads waits over half to all of d, so that those who met do not meet again.
-func jitter(d time.Duration) time.Duration {
+// Jitter spreads waits over half to all of d, so that colliding transactions do not collide again.
+func Jitter(d time.Duration) time.Duration {
 	return d/2 + rand.N(d/2+1) //nolint:gosec // G404: jitter, no secret
 }
 
