@@ -30,11 +30,15 @@ shift 2
 	tries=0
 	while [ -n "$remove" ] && kill -0 $$ && [ $tries -lt 600 ]; do sleep 0.05; tries=$((tries + 1)); done
 	[ -z "$remove" ] || { cd / && rm -rf -- "$remove"; }
-) </dev/null >/dev/null 2>&1 4<&- & )
+) </dev/null >/dev/null 2>&1 4<&- 5<&- & )
 exec "$@" 3<&-
 `
 
 const (
+	readyFD = "4"
+	// ExtraFD is the descriptor of Command.Extra in the program.
+	ExtraFD = 5
+
 	outputWait = 2 * time.Second // for the end of the output of a program that has ended
 	outputSize = 16 << 20        // what is kept of it
 	tailLines  = 12
@@ -49,7 +53,7 @@ type Command struct {
 	Output io.Writer           // gets what the program writes, besides what is kept; nil: nothing does
 	Orphan string              // the signal that the program gets when this process has ended; empty: KILL
 	Remove string              // a directory to remove when this process has ended before the program; empty: none
-	Extra  *os.File            // is descriptor 4 of the program; nil: for READY_FD, see AwaitReady
+	Extra  *os.File            // is the descriptor ExtraFD of the program; nil: there is none
 }
 
 // Process is a running program. Its methods may be called from several goroutines.
@@ -57,7 +61,8 @@ type Process struct {
 	cmd    *exec.Cmd
 	name   string
 	pipe   *os.File
-	ready  chan process.Addresses
+	ready  chan struct{} // closed when the program has said that it has started
+	listen process.Addresses
 	output output
 	done   chan struct{}
 	err    error
@@ -70,7 +75,7 @@ func Start(c Command) (*Process, error) {
 		return nil, fmt.Errorf("pipe to the watcher: %w", err)
 	}
 	defer watch.Close()
-	p := &Process{name: c.Argv[0], pipe: pipe, ready: make(chan process.Addresses, 1), done: make(chan struct{})}
+	p := &Process{name: c.Argv[0], pipe: pipe, ready: make(chan struct{}), done: make(chan struct{})}
 	p.output.next = c.Output
 	signal := c.Orphan
 	if signal == "" {
@@ -88,15 +93,16 @@ func Start(c Command) (*Process, error) {
 	}
 	p.cmd.Stdout, p.cmd.Stderr, p.cmd.WaitDelay = &p.output, &p.output, outputWait
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: c.User}
-	extra := c.Extra
-	if extra == nil {
-		if extra, err = p.awaitStart(); err != nil {
-			pipe.Close()
-			return nil, err
-		}
-		defer extra.Close()
+	ready, err := p.awaitStart()
+	if err != nil {
+		pipe.Close()
+		return nil, err
 	}
-	p.cmd.ExtraFiles = []*os.File{watch, extra}
+	defer ready.Close()
+	p.cmd.ExtraFiles = []*os.File{watch, ready}
+	if c.Extra != nil {
+		p.cmd.ExtraFiles = append(p.cmd.ExtraFiles, c.Extra)
+	}
 	if err := p.cmd.Start(); err != nil {
 		pipe.Close()
 		return nil, fmt.Errorf("run %s: %w", p.name, err)
@@ -111,12 +117,11 @@ func (p *Process) awaitStart() (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pipe from %s: %w", p.name, err)
 	}
-	p.cmd.Env = append(p.cmd.Env, "READY_FD=4")
+	p.cmd.Env = append(p.cmd.Env, "READY_FD="+readyFD)
 	go func() {
 		defer from.Close()
-		var a process.Addresses
-		if json.NewDecoder(from).Decode(&a) == nil {
-			p.ready <- a
+		if json.NewDecoder(from).Decode(&p.listen) == nil {
+			close(p.ready)
 		}
 	}()
 	return to, nil
@@ -133,16 +138,16 @@ func (p *Process) reap() {
 	close(p.done)
 }
 
-// AwaitReady returns once the program has said by READY_FD that it has started. It may be called once.
+// AwaitReady returns where the program listens, once it has said by READY_FD that it has started.
 func (p *Process) AwaitReady(ctx context.Context) (a process.Addresses, err error) {
 	select {
-	case a = <-p.ready:
+	case <-p.ready:
+		return p.listen, nil
 	case <-p.done:
-		err = fmt.Errorf("%s ended before it had started (%v): %s", p.name, p.err, p.Tail()) //nolint:errorlint // nil after exit 0
+		return a, fmt.Errorf("%s ended before it had started (%v): %s", p.name, p.err, p.Tail()) //nolint:errorlint // nil after exit 0
 	case <-ctx.Done():
-		err = fmt.Errorf("wait for %s: %w: %s", p.name, ctx.Err(), p.Tail())
+		return a, fmt.Errorf("wait for %s: %w: %s", p.name, ctx.Err(), p.Tail())
 	}
-	return a, err
 }
 
 // PID is the program's process id.

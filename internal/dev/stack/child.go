@@ -10,23 +10,21 @@ import (
 	"syscall"
 	"time"
 
+	"go.opentelemetry.io/otel/sdk/trace"
+
+	"example.com/orders/internal/boot/process"
 	"example.com/orders/internal/dev/child"
 	"example.com/orders/internal/dev/spans"
 )
 
-const (
-	// childStop bounds how long a worker may take to stop in good order.
-	childStop = 10 * time.Second
-	// pipeFD is the descriptor of a worker's pipe to its parent: that of child.Command.Extra.
-	pipeFD = 4
-)
+// childStop bounds how long a worker may take to stop in good order.
+const childStop = 10 * time.Second
 
 // worker is the worker as a process of its own, which can be killed for real. It stops when this process ends, however
 // that ends.
 type worker struct {
 	*child.Process
 
-	ready chan string
 	heard chan struct{} // closed when all that it reported has been read
 }
 
@@ -46,26 +44,13 @@ func startWorker(argv []string, env map[string]string, log io.Writer, report fun
 		from.Close()
 		return nil, fmt.Errorf("start the worker: %w", err)
 	}
-	w := &worker{process, make(chan string, 1), make(chan struct{})}
+	w := &worker{process, make(chan struct{})}
 	go func() {
 		defer close(w.heard)
 		defer from.Close()
-		spans.Read(from, func(ops string) { w.ready <- ops }, report)
+		spans.Read(from, report)
 	}()
 	return w, nil
-}
-
-// ops is where the worker's listener for operators is, once it has started.
-func (w *worker) ops(ctx context.Context) (url string, err error) {
-	select {
-	case url = <-w.ready:
-		w.ready <- url
-		return url, nil
-	case <-w.Done():
-		return "", errors.New("the worker has ended")
-	case <-ctx.Done():
-		return "", fmt.Errorf("wait for the worker: %w", context.Cause(ctx))
-	}
 }
 
 // kill is kill -9, by the process's id, which cannot be another's before it has been waited for. It is an error that the
@@ -98,14 +83,13 @@ func (w *worker) stop(ctx context.Context) error {
 // RunWorker is a child's own run: the worker, until ctx ends. It tells the parent when it has started, and with report of
 // every span.
 func (s *Stack) RunWorker(ctx context.Context, report bool) (err error) {
-	pipe := spans.NewPipe(os.NewFile(pipeFD, "parent"))
 	defer func() { err = errors.Join(err, s.Stop()) }()
+	var processors []trace.SpanProcessor
 	if report {
-		err = s.StartTelemetry(ctx, spans.Processor(pipe.Report))
-	} else {
-		err = s.StartTelemetry(ctx)
+		pipe := spans.NewPipe(os.NewFile(child.ExtraFD, "parent"))
+		processors = append(processors, spans.Processor(pipe.Report))
 	}
-	if err != nil {
+	if err := s.StartTelemetry(ctx, processors...); err != nil {
 		return err
 	}
 	worker, err := s.StartWorker(ctx)
@@ -115,7 +99,7 @@ func (s *Stack) RunWorker(ctx context.Context, report bool) (err error) {
 	if err := s.StartOps(ctx, worker); err != nil {
 		return err
 	}
-	if err := pipe.Ready(s.Ops.URL()); err != nil {
+	if err := process.Started(os.LookupEnv, process.Addresses{Ops: s.Ops.URL()}); err != nil {
 		return err
 	}
 	<-ctx.Done()

@@ -140,4 +140,7 @@ func (t *throwaway) Kill() error { return t.worker.kill() }
 func (t *throwaway) PID() int { return t.worker.PID() }
 
 // OpsURL implements scenario.Worker.
-func (t *throwaway) OpsURL(ctx context.Context) (string, error) { return t.worker.ops(ctx) }
+func (t *throwaway) OpsURL(ctx context.Context) (string, error) {
+	addresses, err := t.worker.AwaitReady(ctx)
+	return addresses.Ops, err
+}
