@@ -15,8 +15,17 @@ import (
 	"example.com/orders/internal/dev/child"
 )
 
-// ensureCluster makes the cluster unless there is one, and refuses one of another major version.
+// ensureCluster makes the cluster unless there is one, and refuses one of another major version. Another process that has
+// just begun to make it in the same place is waited for: the kernel drops its lock when it has finished or ended.
 func (s *Server) ensureCluster(ctx context.Context) error {
+	base, err := os.Open(s.store.base)
+	if err != nil {
+		return fmt.Errorf("open the data directory: %w", err)
+	}
+	defer base.Close()
+	if err := syscall.Flock(int(base.Fd()), syscall.LOCK_EX); err != nil {
+		return fmt.Errorf("lock the data directory: %w", err)
+	}
 	made, err := os.ReadFile(filepath.Join(s.store.data(), "PG_VERSION"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return s.makeCluster(ctx)
@@ -74,12 +83,11 @@ func (s *Server) initdb(ctx context.Context, dir string) error {
 	return nil
 }
 
-// run starts a program of the installation. It ends with this process, and a throw-away directory goes with it. The lock
-// stays held until the program has ended.
+// run starts a program of the installation. It ends with this process, and a throw-away directory goes with it.
 func (s *Server) run(program string, args ...string) (*child.Process, error) {
 	c := child.Command{
 		Argv: append([]string{filepath.Join(s.install.dir, program)}, args...), Env: map[string]string{"LC_ALL": "C", "TZ": "UTC"}, // predictable messages
-		Dir: s.store.base, User: s.store.user, Orphan: "INT", Extra: s.store.lock,
+		Dir: s.store.base, User: s.store.user, Orphan: "INT",
 	}
 	if s.store.throwAway {
 		c.Remove = s.store.base

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"example.com/orders/internal/dev/child"
 )
 
 // parent is another process that has started a server.
@@ -101,26 +99,6 @@ func TestParentKilledDuringInitdb(t *testing.T) {
 	p.Orphan() // what the kernel does when the parent dies
 	<-p.Done()
 	eventually(t, "directory removed", func() bool { return gone(store.base) })
-}
-
-func TestStalePIDFileOfAReusedNumber(t *testing.T) {
-	t.Parallel()
-	dir := openDir(t)
-	s := start(t, Options{DataDir: dir})
-	if err := s.Stop(); err != nil {
-		t.Fatal(err)
-	}
-	stranger, err := child.Start(child.Command{Argv: []string{"/bin/sleep", "600"}, Dir: "/", User: s.store.user})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = stranger.Stop(os.Kill, killTimeout) }()
-	file := filepath.Join(s.store.data(), "postmaster.pid")
-	lines := fmt.Sprintf("%d\n%s\n1700000000\n%d\n\n127.0.0.1\n", stranger.PID(), s.store.data(), s.Port())
-	if err := errors.Join(os.WriteFile(file, []byte(lines), 0o600), s.store.own(file)); err != nil {
-		t.Fatal(err)
-	}
-	start(t, Options{DataDir: dir})
 }
 
 func TestStartEndsWithItsContext(t *testing.T) {

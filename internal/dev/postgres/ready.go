@@ -14,7 +14,7 @@ import (
 
 var (
 	errPortTaken = errors.New("the port is already in use")
-	errDataInUse = errors.New("already in use by another `make run`")
+	errDataInUse = errors.New("already in use by another `make run`; where there is none, remove pgdata/postmaster.pid")
 )
 
 const (
@@ -61,7 +61,7 @@ func earlyEnd(p *child.Process) error {
 	switch {
 	case strings.Contains(log, "could not bind"):
 		return errPortTaken
-	case strings.Contains(log, `lock file "postmaster.pid" already exists`):
+	case strings.Contains(log, `lock file "postmaster.pid" already exists`), strings.Contains(log, "is still in use"):
 		return errDataInUse
 	}
 	return fmt.Errorf("it ended at once (%v): %s", p.Err(), log) //nolint:errorlint // nil after exit 0

@@ -21,6 +21,7 @@ const (
 	readyTimeout = 30 * time.Second
 	stopTimeout  = 30 * time.Second
 	killTimeout  = 10 * time.Second
+	shutdownWait = 3 * time.Second
 	portAttempts = 5
 )
 
@@ -183,13 +184,22 @@ func (s *Server) launchOnFreePort(ctx context.Context) error {
 	return err
 }
 
-// launch starts the server process and waits until it answers.
+// launch starts the server process and waits until it answers. The server of a run that has just been killed still has the
+// data for as long as its shutdown takes.
 func (s *Server) launch(ctx context.Context) error {
-	err := s.tryLaunch(ctx)
-	if errors.Is(err, errDataInUse) && s.store.removeStalePID() {
-		return s.tryLaunch(ctx)
+	patience, cancel := context.WithTimeout(ctx, shutdownWait)
+	defer cancel()
+	for {
+		err := s.tryLaunch(ctx)
+		if !errors.Is(err, errDataInUse) {
+			return err
+		}
+		select {
+		case <-time.After(pollEvery):
+		case <-patience.Done():
+			return err
+		}
 	}
-	return err
 }
 
 func (s *Server) tryLaunch(ctx context.Context) error {
@@ -199,7 +209,7 @@ func (s *Server) tryLaunch(ctx context.Context) error {
 	}
 	if err := waitReady(ctx, s.URL(superuser), p); err != nil {
 		_ = p.Stop(syscall.SIGQUIT, killTimeout) // the error that matters is the one that it failed with
-		return fmt.Errorf("start PostgreSQL %s on port %d: %w", s.install.version, s.port, err)
+		return fmt.Errorf("start PostgreSQL %s on port %d, data directory %s: %w", s.install.version, s.port, s.store.base, err)
 	}
 	s.proc = p
 	return nil

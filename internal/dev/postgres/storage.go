@@ -15,12 +15,11 @@ import (
 // sharedTemp is reachable by every user, unlike the temporary directory that a root shell may have set.
 const sharedTemp = "/var/tmp"
 
-// storage is a directory with the cluster, the superuser's password and a lock.
+// storage is a directory with the cluster and the superuser's password.
 type storage struct {
 	base      string
 	throwAway bool
 	user      *syscall.Credential // who owns the cluster; nil: ourselves
-	lock      *os.File
 }
 
 func openStorage(ctx context.Context, dir string, log io.Writer) (*storage, error) {
@@ -31,7 +30,7 @@ func openStorage(ctx context.Context, dir string, log io.Writer) (*storage, erro
 	if err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
-	st, err := openPersistent(ctx, abs, log)
+	st, err := reachableBase(ctx, abs, log)
 	if err != nil {
 		return nil, fmt.Errorf("data directory %s: %w", abs, err)
 	}
@@ -67,18 +66,6 @@ func (s *storage) usable(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	return reachable(ctx, s.base, s.user)
-}
-
-func openPersistent(ctx context.Context, dir string, log io.Writer) (*storage, error) {
-	st, err := reachableBase(ctx, dir, log)
-	if err != nil {
-		return nil, err
-	}
-	st.lock, err = acquire(ctx, filepath.Join(st.base, "lock"), lockWait, log)
-	if errors.Is(err, errLocked) {
-		return nil, errDataInUse
-	}
-	return st, err
 }
 
 // reachableBase falls back on a stable place in /var/tmp when the server's user cannot get to the wanted one, such as
@@ -162,14 +149,10 @@ func (s *storage) password() (string, error) {
 	return strings.TrimSpace(string(b)), nil
 }
 
-// close releases the lock and removes what is left of a throw-away directory.
+// close removes a throw-away directory.
 func (s *storage) close() error {
-	var err error
-	if s.lock != nil {
-		err = s.lock.Close()
+	if !s.throwAway {
+		return nil
 	}
-	if s.throwAway {
-		err = errors.Join(err, os.RemoveAll(s.base))
-	}
-	return err
+	return os.RemoveAll(s.base)
 }
