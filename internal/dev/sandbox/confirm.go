@@ -14,18 +14,15 @@ type confirmation struct {
 
 func parseConfirm(c call) (execution, *apiError) {
 	p := params{form: c.form}
-	p.only("payment_method", "error_on_requires_action", "off_session")
+	p.only("payment_method", "error_on_requires_action")
 	asked := readConfirmation(&p)
 	id := c.req.PathValue("id")
 	return func(c *change) answer { return asked.execute(c, id) }, p.err
 }
 
-// readConfirmation reads what creating and confirming have in common. A customer who is not there (off_session) cannot
-// authenticate, so that fails like error_on_requires_action.
+// readConfirmation reads what creating and confirming have in common.
 func readConfirmation(p *params) confirmation {
-	asked := confirmation{method: p.form.Get("payment_method")}
-	onAction, offSession := p.boolean("error_on_requires_action"), p.boolean("off_session")
-	asked.failOnAction = onAction || offSession
+	asked := confirmation{method: p.form.Get("payment_method"), failOnAction: p.boolean("error_on_requires_action")}
 	if asked.method == "" {
 		return asked
 	}
@@ -122,13 +119,12 @@ func (pi *intent) fail(c *change, why apiError) *apiError {
 // parseCancel reads a request to cancel an intent. Stripe cancels one in processing "in rare cases"; the sandbox never.
 func parseCancel(c call) (execution, *apiError) {
 	p := params{form: c.form}
-	p.only("cancellation_reason")
-	reason := p.oneOf("cancellation_reason", "duplicate", "fraudulent", "requested_by_customer", "abandoned")
+	p.only()
 	id := c.req.PathValue("id")
-	return func(c *change) answer { return cancel(c, id, reason) }, p.err
+	return func(c *change) answer { return cancel(c, id) }, p.err
 }
 
-func cancel(c *change, id string, reason *string) answer {
+func cancel(c *change, id string) answer {
 	pi := c.st.intents.get(id)
 	if pi == nil {
 		return notFound("payment_intent", id, "intent").answer("")
@@ -141,7 +137,7 @@ func cancel(c *change, id string, reason *string) answer {
 			"requires_confirmation, requires_action, processing.", pi.Status)).answer("")
 	}
 	next := *pi
-	next.Status, next.CancellationReason, next.CanceledAt, next.NextAction = statusCanceled, reason, new(c.now.Unix()), nil
+	next.Status, next.CanceledAt, next.NextAction = statusCanceled, new(c.now.Unix()), nil
 	c.putIntent(&next, "payment_intent.canceled")
 	return jsonAnswer(http.StatusOK, &next)
 }

@@ -1,11 +1,6 @@
 package sandbox
 
-import (
-	"errors"
-	"fmt"
-	"net/http"
-	"time"
-)
+import "fmt"
 
 // FinishProcessing ends the charge of an intent that a processing rule left in processing.
 func (s *Sandbox) FinishProcessing(id string, succeeded bool) error {
@@ -75,67 +70,4 @@ func (s *Sandbox) control(do func(*change) error) error {
 	}
 	s.commit(c)
 	return nil
-}
-
-// onID answers a POST about the object that the path names.
-func onID(do func(id string) error) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if err := do(r.PathValue("id")); err != nil {
-			writeProblem(w, err)
-			return
-		}
-		w.WriteHeader(http.StatusNoContent)
-	}
-}
-
-func (s *Sandbox) postFinish(w http.ResponseWriter, r *http.Request) {
-	var asked struct {
-		Succeeded *bool `json:"succeeded"`
-	}
-	err := readJSON(w, r, &asked)
-	if err == nil && asked.Succeeded == nil {
-		err = errors.New("succeeded is required")
-	}
-	if err == nil {
-		err = s.FinishProcessing(r.PathValue("id"), *asked.Succeeded)
-	}
-	if err != nil {
-		writeProblem(w, err)
-		return
-	}
-	w.WriteHeader(http.StatusNoContent)
-}
-
-// maxAdvance keeps an absurd step from overflowing a duration.
-const maxAdvance = 10 * 365 * 24 * time.Hour
-
-func (s *Sandbox) postClock(w http.ResponseWriter, r *http.Request) {
-	var asked struct {
-		AdvanceSeconds int64 `json:"advance_seconds"`
-	}
-	err := readJSON(w, r, &asked)
-	if err == nil && (asked.AdvanceSeconds < 0 || asked.AdvanceSeconds > int64(maxAdvance/time.Second)) {
-		err = fmt.Errorf("advance_seconds must be within 0 and %d", int64(maxAdvance/time.Second))
-	}
-	if err != nil {
-		writeProblem(w, err)
-		return
-	}
-	s.AdvanceClock(time.Duration(asked.AdvanceSeconds) * time.Second)
-	s.mu.Lock()
-	now := s.now()
-	s.mu.Unlock()
-	writeJSON(w, http.StatusOK, map[string]time.Time{"now": now})
-}
-
-func (s *Sandbox) putEventsURL(w http.ResponseWriter, r *http.Request) {
-	var asked struct {
-		URL string `json:"url"`
-	}
-	if err := readJSON(w, r, &asked); err != nil {
-		writeProblem(w, err)
-		return
-	}
-	s.SetEventsURL(asked.URL)
-	w.WriteHeader(http.StatusNoContent)
 }

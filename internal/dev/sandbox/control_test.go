@@ -2,7 +2,6 @@ package sandbox_test
 
 import (
 	"net/http"
-	"strconv"
 	"testing"
 	"time"
 
@@ -22,7 +21,7 @@ func TestRefundFailsLater(t *testing.T) {
 	}
 	equal(t, "at first", re.Status, stripe.RefundStatusSucceeded)
 	b.AdvanceClock(24 * time.Hour)
-	equal(t, "failed", b.do(http.MethodPost, "/refunds/"+re.ID+"/fail", nil, "").status, http.StatusNoContent)
+	equal(t, "failed", b.FailRefund(re.ID), nil)
 	equal(t, "once only", b.FailRefund(re.ID) != nil, true)
 	read, err := b.stripe.V1Refunds.Retrieve(t.Context(), re.ID, nil)
 	if err != nil {
@@ -49,9 +48,9 @@ func TestFinishRefund(t *testing.T) {
 		t.Fatal(err)
 	}
 	equal(t, "pending", b.Ledger().Refunds[0].Status, "pending")
-	equal(t, "finished", b.do(http.MethodPost, "/refunds/"+re.ID+"/finish", nil, "").status, http.StatusNoContent)
+	equal(t, "finished", b.FinishRefund(re.ID), nil)
 	equal(t, "ledger", b.Ledger().Refunds[0].Status, "succeeded")
-	equal(t, "once only", b.do(http.MethodPost, "/refunds/"+re.ID+"/finish", nil, "").status, http.StatusBadRequest)
+	equal(t, "once only", b.FinishRefund(re.ID) != nil, true)
 }
 
 // Ensure a disputed charge cannot be refunded, and that only a charge can be disputed, once.
@@ -59,26 +58,22 @@ func TestDispute(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	pi := b.mustCharge("o1", "pm_card_visa")
-	path := func(id string) string { return "/payment_intents/" + id + "/dispute" }
-	equal(t, "opened", b.do(http.MethodPost, path(pi.ID), nil, "").status, http.StatusNoContent)
-	equal(t, "once only", b.do(http.MethodPost, path(pi.ID), nil, "").status, http.StatusBadRequest)
+	equal(t, "opened", b.OpenDispute(pi.ID), nil)
+	equal(t, "once only", b.OpenDispute(pi.ID) != nil, true)
 	equal(t, "no charge", b.OpenDispute(b.create("o2", "pm_card_visa").ID) != nil, true)
 	_, err := b.refund(pi.ID, "r1", 100)
 	equal(t, "code", stripeError(t, err).Code, stripe.ErrorCodeChargeDisputed)
 }
 
-// Ensure a later time prunes keys and lets the search catch up, and is told over HTTP; the clock never goes back.
+// Ensure a later time prunes keys and lets the search catch up; the clock never goes back.
 func TestClock(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	first := b.mustCharge("o1", "pm_card_visa")
-	advance := func(seconds int) int {
-		return b.do(http.MethodPost, "/clock", nil, `{"advance_seconds":`+strconv.Itoa(seconds)+`}`).status
-	}
-	equal(t, "minus", advance(-1), http.StatusBadRequest)
-	equal(t, "almost a day", advance(86_399), http.StatusOK)
+	b.AdvanceClock(-time.Hour)
+	b.AdvanceClock(24*time.Hour - time.Second)
 	equal(t, "replayed", b.mustCharge("o1", "pm_card_visa").ID, first.ID)
-	equal(t, "a day", advance(1), http.StatusOK)
+	b.AdvanceClock(time.Second)
 	second := b.mustCharge("o1", "pm_card_visa")
 	equal(t, "a new one", second.ID != first.ID, true)
 	b.clock.advance(-time.Hour)
@@ -104,8 +99,8 @@ func TestTokensIgnoreTheAdvance(t *testing.T) {
 	}
 }
 
-// Ensure where events go can be said over HTTP, and what was delivered can be seen.
-func TestEventsOverHTTP(t *testing.T) {
+// Ensure where events go can be changed while they are on their way, and what was delivered can be seen.
+func TestEventsMove(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	equal(t, "none yet", b.do(http.MethodGet, "/deliveries", nil, "").body, "[]\n")
@@ -113,8 +108,7 @@ func TestEventsOverHTTP(t *testing.T) {
 	b.SetEventsURL("")
 	b.create("o1", "pm_card_visa")
 	equal(t, "nowhere", len(b.types(r)), 0)
-	equal(t, "bad", b.do(http.MethodPut, "/events/url", nil, `{"uri":""}`).status, http.StatusBadRequest)
-	equal(t, "put", b.do(http.MethodPut, "/events/url", nil, `{"url":"http://127.0.0.1:1/"}`).status, http.StatusNoContent)
+	b.SetEventsURL("http://127.0.0.1:1/")
 	b.create("o2", "pm_card_visa") // nothing listens there, and each later try goes to the new address
 	b.SetEventsURL(r.url)
 	sameSet(t, "taken", b.types(r), "payment_intent.created")

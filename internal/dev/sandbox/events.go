@@ -2,8 +2,8 @@ package sandbox
 
 import (
 	"encoding/json"
-	"net/http"
 	"slices"
+	"time"
 )
 
 // apiVersion is the version of Stripe's API that events are written in: the one of the stripe-go that reads them.
@@ -89,27 +89,17 @@ type dispute struct {
 	Status        string            `json:"status"`
 }
 
-func (s *Sandbox) getEvent(c call) answer {
-	id := c.req.PathValue("id")
-	if ev := s.state.events.get(id); ev != nil {
-		return jsonAnswer(http.StatusOK, ev)
-	}
-	return notFound("event", id, "id").answer("")
-}
+// eventLife is how long Stripe can still be asked for an event: https://docs.stripe.com/api/events.
+const eventLife = 30 * 24 * time.Hour
 
 func (s *Sandbox) listEvents(c call) answer {
 	p := params{form: c.form}
-	p.only("created", "type", "types", "limit", "starting_after", "ending_before")
+	p.only(append(pagingParams(), "types")...)
 	q, types := p.paging(), p.list("types")
-	if kind := p.form.Get("type"); kind != "" {
-		if types != nil {
-			p.refuse("parameters_exclusive", "type", "You cannot parameterize both `type` and `types`.")
-		}
-		types = []string{kind}
-	}
 	if p.err != nil {
 		return p.err.answer("")
 	}
+	q.from = max(q.from, s.now().Add(-eventLife).Unix())
 	return listAnswer(c, "event", &s.state.events, q, func(ev *event) bool {
 		return len(types) == 0 || slices.Contains(types, ev.Type)
 	})

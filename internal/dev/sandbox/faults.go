@@ -152,3 +152,8 @@ func (s *Sandbox) putFaults(w http.ResponseWriter, r *http.Request) {
 	}
 	writeJSON(w, http.StatusOK, s.faultsLeft())
 }
+
+func (s *Sandbox) deleteFaults(w http.ResponseWriter, _ *http.Request) {
+	s.ClearFaults()
+	w.WriteHeader(http.StatusNoContent)
+}

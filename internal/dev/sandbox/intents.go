@@ -25,13 +25,11 @@ type intent struct {
 	Amount             int64             `json:"amount"`
 	AmountReceived     int64             `json:"amount_received"`
 	CanceledAt         *int64            `json:"canceled_at"`
-	CancellationReason *string           `json:"cancellation_reason"`
 	CaptureMethod      string            `json:"capture_method"`
 	ClientSecret       string            `json:"client_secret"`
 	ConfirmationMethod string            `json:"confirmation_method"`
 	Created            int64             `json:"created"`
 	Currency           string            `json:"currency"`
-	Description        *string           `json:"description"`
 	LastPaymentError   *apiError         `json:"last_payment_error"`
 	LatestCharge       *string           `json:"latest_charge"`
 	Livemode           bool              `json:"livemode"`
@@ -63,32 +61,28 @@ func (pi *intent) chargeStatus() string {
 
 // creation is a checked request to create an intent, and perhaps to confirm it at once.
 type creation struct {
-	amount      int64
-	currency    string
-	description *string
-	metadata    map[string]string
-	confirm     bool
+	amount   int64
+	currency string
+	metadata map[string]string
+	confirm  bool
 	confirmation
 }
 
 func parseCreate(c call) (execution, *apiError) {
 	p := params{form: c.form}
-	p.only("amount", "currency", "confirm", "payment_method", "payment_method_types", "error_on_requires_action",
-		"metadata", "description", "off_session")
+	p.only("amount", "currency", "confirm", "payment_method", "payment_method_types", "error_on_requires_action", "metadata")
 	p.required("amount")
 	n := creation{
 		amount: p.amount("amount"), currency: p.currency("currency"), confirm: p.boolean("confirm"),
-		description: p.text("description"), metadata: p.metadata(), confirmation: readConfirmation(&p),
+		metadata: p.metadata(), confirmation: readConfirmation(&p),
 	}
 	for _, kind := range p.list("payment_method_types") {
 		if kind != "card" {
 			p.refuse("", "payment_method_types", "The sandbox takes cards only, not "+kind+".")
 		}
 	}
-	for _, name := range []string{"error_on_requires_action", "off_session"} {
-		if p.boolean(name) && !n.confirm {
-			p.refuse("", name, name+" needs confirm=true.")
-		}
+	if n.failOnAction && !n.confirm {
+		p.refuse("", "error_on_requires_action", "error_on_requires_action needs confirm=true.")
 	}
 	if n.confirm {
 		p.required("payment_method")
@@ -115,7 +109,7 @@ func (n creation) newIntent(now time.Time) *intent {
 	id := newID("pi")
 	pi := &intent{
 		ID: id, Object: "payment_intent", Amount: n.amount, CaptureMethod: "automatic", ConfirmationMethod: "automatic",
-		ClientSecret: newID(id + "_secret"), Created: now.Unix(), Currency: n.currency, Description: n.description,
+		ClientSecret: newID(id + "_secret"), Created: now.Unix(), Currency: n.currency,
 		Metadata: n.metadata, PaymentMethodTypes: []string{"card"}, Status: statusNeedsMethod,
 	}
 	if n.method != "" {

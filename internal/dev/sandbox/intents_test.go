@@ -178,27 +178,25 @@ func (b *bench) search(query string, limit int64) ([]string, error) {
 	return orders, nil
 }
 
-// Ensure a charge is found by its metadata and status, newest first, page by page, and never by half a match.
+// Ensure a charge is found by its metadata, newest first, page by page, and never by half a match.
 func TestSearch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.mustCharge("o1", "pm_card_visa")
 	b.mustCharge("o2", "pm_card_visa")
-	b.mustCharge(`o'3 " \`, "pm_card_visa")
-	_, _ = b.charge("o4", "pm_card_chargeDeclined")
+	for range 3 {
+		p := chargeParams("o3", "pm_card_visa")
+		p.IdempotencyKey = nil // stripe-go makes one
+		if _, err := b.stripe.V1PaymentIntents.Create(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+	}
 	b.clock.advance(sandbox.DefaultSearchLag)
 	for query, want := range map[string]string{
-		`metadata['order_id']:'o1'`:                               "o1",
-		`metadata["order_id"]:"o2"`:                               "o2",
-		`metadata['order_id']:'o\'3 " \\'`:                        `o'3 " \`,
-		`metadata['order_id']:'o'`:                                "",
-		`metadata['other']:'o1'`:                                  "",
-		`metadata['other']:''`:                                    "",
-		`metadata['order_id']:'o1' AND metadata['order_id']:'o2'`: "",
-		`metadata['order_id']:'o1' AND status:'succeeded'`:        "o1",
-		`status:'succeeded' AND metadata['order_id']:'o4'`:        "",
-		`status:'requires_payment_method'`:                        "o4",
-		`status:'succeeded'`:                                      `o'3 " \,o2,o1`,
+		`metadata['order_id']:'o1'`: "o1",
+		`metadata['order_id']:'o3'`: "o3,o3,o3",
+		`metadata['order_id']:'o'`:  "",
+		`metadata['other']:'o1'`:    "",
 	} {
 		orders, err := b.search(query, 1)
 		if err != nil {
@@ -214,9 +212,9 @@ func TestSearchRefusesWhatItDoesNotKnow(t *testing.T) {
 	b := setup(t)
 	b.mustCharge("o1", "pm_card_visa")
 	for _, query := range []string{
-		``, `amount>100`, `-status:'succeeded'`, `metadata['order_id']:'o1`, `metadata[order_id]:'o1'`,
-		`metadata['order_id']:'o1' OR status:'succeeded'`, `metadata['order_id']:'o1' AND`, `status:'a'status:'b'`,
-		`metadata['order_id']~'o'`,
+		``, `amount>100`, `status:'succeeded'`, `metadata['order_id']:'o1`, `metadata[order_id]:'o1'`,
+		`metadata['order_id']:'o1' AND status:'succeeded'`, `metadata['order_id']:'o1' AND`, `metadata['order_id']~'o'`,
+		`metadata['order_id']:'o\'1'`,
 	} {
 		_, err := b.search(query, 10)
 		equal(t, query, stripeError(t, err).HTTPStatusCode, http.StatusBadRequest)

@@ -2,6 +2,7 @@ package sandbox_test
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,22 +36,16 @@ func (b *bench) listed(p *stripe.PaymentIntentListParams) (orders []string) {
 	return orders
 }
 
-// Ensure that pages of any size walk through all intents once, the newest first, in both directions.
+// Ensure that pages of any size walk through all intents once, the newest first.
 func TestListPages(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	const n = 7
 	b.orders(n)
-	oldest := b.getPage("limit=100")[n-1]
 	for limit := int64(1); limit <= n+1; limit++ {
 		p := &stripe.PaymentIntentListParams{}
 		p.Limit = stripe.Int64(limit)
 		equal(t, "forward", strings.Join(b.listed(p), ""), "6543210")
-		back := &stripe.PaymentIntentListParams{}
-		back.Limit, back.EndingBefore = stripe.Int64(limit), stripe.String(oldest)
-		got := b.listed(back)
-		slices.Sort(got)
-		equal(t, "backward", strings.Join(got, ""), "123456")
 	}
 }
 
@@ -64,7 +59,7 @@ func (b *bench) getPage(query string) (ids []string) {
 	return ids
 }
 
-// Ensure the bounds on the time of creation hold at their edges, and that a page before another is the next newer one.
+// Ensure the bound on the time of creation holds at its edge, and that what this project does not send is refused.
 func TestListBounds(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -73,17 +68,9 @@ func TestListBounds(t *testing.T) {
 	all := b.getPage("limit=100") // 4 3 2 1 0
 	slices.Reverse(all)
 	for query, want := range map[string][]int{
-		"created[gte]=" + at(2):                              {4, 3, 2},
-		"created[gt]=" + at(2):                               {4, 3},
-		"created[lte]=" + at(2):                              {2, 1, 0},
-		"created[lt]=" + at(2):                               {1, 0},
-		"created=" + at(2):                                   {2},
-		"created[gte]=" + at(1) + "&created[lt]=" + at(3):    {2, 1},
-		"created[gt]=" + at(3) + "&created[lt]=" + at(2):     {},
-		"starting_after=" + all[3] + "&limit=2":              {2, 1},
-		"ending_before=" + all[0] + "&limit=2":               {2, 1},
-		"ending_before=" + all[4]:                            {},
-		"starting_after=" + all[4] + "&created[gt]=" + at(1): {3, 2},
+		"created[gte]=" + at(2):                               {4, 3, 2},
+		"starting_after=" + all[3] + "&limit=2":               {2, 1},
+		"starting_after=" + all[4] + "&created[gte]=" + at(2): {3, 2},
 	} {
 		ids := []string{}
 		for _, i := range want {
@@ -92,8 +79,8 @@ func TestListBounds(t *testing.T) {
 		equal(t, query, strings.Join(b.getPage(query), " "), strings.Join(ids, " "))
 	}
 	for _, bad := range []string{
-		"limit=0", "limit=101", "starting_after=pi_none", "ending_before=pi_none", "customer=x", "created[gte]=yesterday",
-		"starting_after=" + all[0] + "&ending_before=" + all[1],
+		"limit=0", "limit=101", "starting_after=pi_none", "ending_before=" + all[0], "customer=x", "created[gte]=yesterday",
+		"created[gte]=-1", "created[gt]=" + at(2), "created[lte]=" + at(2), "created[lt]=" + at(2), "created=" + at(2),
 	} {
 		equal(t, bad, b.get(intents+"?"+bad).status, http.StatusBadRequest)
 	}
@@ -129,26 +116,22 @@ func TestListRefundsOfAnIntent(t *testing.T) {
 func TestSearchLags(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	found := func(query string) int {
+	found := func(text string) bool {
 		t.Helper()
-		orders, err := b.search(query, 10)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(orders)
+		r := b.get(intents + "/search?query=" + url.QueryEscape("metadata['order_id']:'o1'"))
+		equal(t, "search", r.status, http.StatusOK)
+		return strings.Contains(r.body, text)
 	}
 	pi := b.create("o1", "pm_card_visa")
 	b.clock.advance(sandbox.DefaultSearchLag - time.Nanosecond)
-	equal(t, "too early", found("metadata['order_id']:'o1'"), 0)
+	equal(t, "too early", found(`"order_id":"o1"`), false)
 	b.clock.advance(time.Nanosecond)
-	equal(t, "in time", found("metadata['order_id']:'o1'"), 1)
+	equal(t, "in time", found(`"order_id":"o1"`), true)
 	if _, err := b.confirm(pi.ID, "k"); err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "still the old state", found("status:'requires_confirmation'"), 1)
-	equal(t, "not yet the new state", found("metadata['order_id']:'o1' AND status:'succeeded'"), 0)
+	equal(t, "still the old state", found(`"status":"requires_confirmation"`), true)
 	equal(t, "read at once", strings.Contains(b.getIntent(pi.ID), `"status":"succeeded"`), true)
 	b.clock.advance(sandbox.DefaultSearchLag)
-	equal(t, "the new state", found("metadata['order_id']:'o1' AND status:'succeeded'"), 1)
-	equal(t, "no more the old state", found("status:'requires_confirmation'"), 0)
+	equal(t, "the new state", found(`"status":"succeeded"`), true)
 }

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"fmt"
 	"maps"
-	"math"
 	"net/url"
 	"slices"
 	"strconv"
@@ -27,7 +26,7 @@ func (p *params) refuse(code, name, message string) {
 func (p *params) only(names ...string) {
 	for _, key := range slices.Sorted(maps.Keys(p.form)) {
 		base, _, _ := strings.Cut(key, "[")
-		if !slices.Contains(names, base) {
+		if !slices.Contains(names, base) && !slices.Contains(names, key) {
 			p.refuse("parameter_unknown", key, "The sandbox does not know this parameter: "+key)
 		}
 	}
@@ -73,26 +72,6 @@ func (p *params) currency(name string) string {
 		p.err = checkCurrency(value)
 	}
 	return value
-}
-
-// oneOf reads an optional enum.
-func (p *params) oneOf(name string, allowed ...string) *string {
-	value := p.form.Get(name)
-	if value == "" {
-		return nil
-	}
-	if !slices.Contains(allowed, value) {
-		p.refuse("", name, fmt.Sprintf("Invalid %s: must be one of %s", name, strings.Join(allowed, ", ")))
-	}
-	return &value
-}
-
-// text reads an optional text.
-func (p *params) text(name string) *string {
-	if value := p.form.Get(name); value != "" {
-		return &value
-	}
-	return nil
 }
 
 // What metadata may hold: https://docs.stripe.com/metadata.
@@ -147,44 +126,17 @@ func (p *params) limit() int {
 	return n
 }
 
+// pagingParams are the parameters of every list.
+func pagingParams() []string { return []string{"created[gte]", "limit", "starting_after"} }
+
 // paging reads which part of a list is asked for.
 func (p *params) paging() paging {
-	q := paging{
-		limit: p.limit(), after: p.form.Get("starting_after"), before: p.form.Get("ending_before"),
-		from: math.MinInt64, to: math.MaxInt64,
-	}
-	if q.after != "" && q.before != "" {
-		p.refuse("parameters_exclusive", "starting_after",
-			"You cannot parameterize both `ending_before` and `starting_after`.")
-	}
-	if at, ok := p.timestamp("created"); ok {
-		q.from, q.to = at, at
-	}
-	if at, ok := p.timestamp("created[gte]"); ok {
-		q.from = max(q.from, at)
-	}
-	if at, ok := p.timestamp("created[gt]"); ok {
-		q.from = max(q.from, at+1)
-	}
-	if at, ok := p.timestamp("created[lte]"); ok {
-		q.to = min(q.to, at)
-	}
-	if at, ok := p.timestamp("created[lt]"); ok {
-		q.to = min(q.to, at-1)
+	q := paging{limit: p.limit(), after: p.form.Get("starting_after")}
+	if value := p.form.Get("created[gte]"); value != "" {
+		var err error
+		if q.from, err = strconv.ParseInt(value, 10, 64); err != nil || q.from < 0 {
+			p.refuse("parameter_invalid_integer", "created[gte]", "Invalid timestamp: "+value)
+		}
 	}
 	return q
-}
-
-// timestamp reads optional seconds since 1970.
-func (p *params) timestamp(name string) (at int64, ok bool) {
-	value := p.form.Get(name)
-	if value == "" {
-		return 0, false
-	}
-	at, err := strconv.ParseInt(value, 10, 64)
-	if err != nil || at < 0 || at == math.MaxInt64 {
-		p.refuse("parameter_invalid_integer", name, "Invalid timestamp: "+value)
-		return 0, false
-	}
-	return at, true
 }

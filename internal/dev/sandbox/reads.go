@@ -26,11 +26,7 @@ func (s *Sandbox) read(look func(call) answer) func(call) answer {
 func listAnswer[T object](c call, kind string, list *series[T], q paging, keep func(T) bool) answer {
 	items, more, found := list.page(q, keep)
 	if !found {
-		param, id := "starting_after", q.after
-		if id == "" {
-			param, id = "ending_before", q.before
-		}
-		return invalid("resource_missing", param, "No such "+kind+": '"+id+"'").answer("")
+		return invalid("resource_missing", "starting_after", "No such "+kind+": '"+q.after+"'").answer("")
 	}
 	return jsonAnswer(http.StatusOK, page{Object: "list", URL: c.req.URL.Path, HasMore: more, Data: items})
 }
@@ -45,7 +41,7 @@ func (s *Sandbox) getIntent(c call) answer {
 
 func (s *Sandbox) listIntents(c call) answer {
 	p := params{form: c.form}
-	p.only("created", "limit", "starting_after", "ending_before")
+	p.only(pagingParams()...)
 	q := p.paging()
 	if p.err != nil {
 		return p.err.answer("")
@@ -65,7 +61,7 @@ func (s *Sandbox) getRefund(c call) answer {
 // listRefunds shows the refunds of an intent, or all.
 func (s *Sandbox) listRefunds(c call) answer {
 	p := params{form: c.form}
-	p.only("payment_intent", "created", "limit", "starting_after", "ending_before")
+	p.only(append(pagingParams(), "payment_intent")...)
 	q := p.paging()
 	if p.err != nil {
 		return p.err.answer("")

@@ -18,7 +18,6 @@ type refund struct {
 	Metadata      map[string]string `json:"metadata"`
 	PaymentIntent string            `json:"payment_intent"`
 	PendingReason string            `json:"pending_reason,omitempty"`
-	Reason        *string           `json:"reason"`
 	Status        string            `json:"status"`
 }
 
@@ -28,16 +27,14 @@ func (r *refund) ref() (id string, created int64) { return r.ID, r.Created }
 type refunding struct {
 	intent   string
 	amount   int64
-	reason   *string
 	metadata map[string]string
 }
 
 func parseRefund(c call) (execution, *apiError) {
 	p := params{form: c.form}
-	p.only("payment_intent", "amount", "reason", "metadata")
+	p.only("payment_intent", "amount", "metadata")
 	r := refunding{
 		intent: p.required("payment_intent"), amount: p.amount("amount"), metadata: p.metadata(),
-		reason: p.oneOf("reason", "duplicate", "fraudulent", "requested_by_customer"),
 	}
 	return r.execute, p.err
 }
@@ -81,7 +78,7 @@ func (r *refunding) fit(pi *intent, st *state) *apiError {
 func (r refunding) newRefund(pi *intent, now time.Time, decline bool) *refund {
 	made := &refund{
 		ID: newID("re"), Object: "refund", Amount: r.amount, Charge: pi.LatestCharge, Created: now.Unix(),
-		Currency: pi.Currency, Metadata: r.metadata, PaymentIntent: pi.ID, Reason: r.reason,
+		Currency: pi.Currency, Metadata: r.metadata, PaymentIntent: pi.ID,
 	}
 	if decline {
 		return made.as(statusFailed)

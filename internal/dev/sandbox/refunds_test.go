@@ -61,7 +61,7 @@ func TestRefundValidation(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	pi := b.mustCharge("o1", "pm_card_visa")
-	for param, value := range map[string]string{"amount": "0", "reason": "bored", "charge": "ch_1", "payment_intent": ""} {
+	for param, value := range map[string]string{"amount": "0", "reason": "duplicate", "charge": "ch_1", "payment_intent": ""} {
 		f := form("currency", "", "confirm", "", "payment_method", "", "payment_intent", pi.ID, param, value)
 		r := b.post("/v1/refunds", "", f)
 		equal(t, param, r.status, http.StatusBadRequest)

@@ -18,7 +18,7 @@ Stripe (Authorization: Bearer sk_test_…)
   GET  /v1/payment_intents/search       ?query=metadata['order_id']:'…', a minute behind
   POST /v1/refunds
   GET  /v1/refunds, /v1/refunds/{id}
-  GET  /v1/events, /v1/events/{id}
+  GET  /v1/events
 
 Identity
   POST /token                           {"sub","tenant","scope","expires_in"}
@@ -29,13 +29,6 @@ Looking and breaking
   GET  /attempts                        every POST that arrived
   GET  /deliveries                      every POST of an event that was made
   GET, PUT, DELETE /faults              {"rules":[{"operation":"charge","kind":"drop","times":1}]}
-  PUT  /events/url                      {"url"}: where events are delivered
-  POST /payment_intents/{id}/finish     {"succeeded"}: end the processing that a rule began
-  POST /payment_intents/{id}/dispute    the customer disputes the charge
-  POST /refunds/{id}/finish             a pending refund succeeds
-  POST /refunds/{id}/fail               a refund fails, even one that succeeded
-  POST /clock                           {"advance_seconds"}: some time later
-  POST /keys/forget                     as if every idempotency key had expired
   GET  /livez
 `
 
@@ -52,7 +45,6 @@ func (s *Sandbox) Handler() http.Handler {
 	mux.Handle("GET /v1/refunds", s.endpoint(OpList, s.read(s.listRefunds)))
 	mux.Handle("GET /v1/refunds/{id}", s.endpoint(OpList, s.read(s.getRefund)))
 	mux.Handle("GET /v1/events", s.endpoint(OpList, s.read(s.listEvents)))
-	mux.Handle("GET /v1/events/{id}", s.endpoint(OpList, s.read(s.getEvent)))
 	mux.HandleFunc("/v1/", unknownURL)
 
 	mux.HandleFunc("POST /token", s.postToken)
@@ -62,15 +54,8 @@ func (s *Sandbox) Handler() http.Handler {
 	mux.HandleFunc("GET /attempts", show(s.Attempts))
 	mux.HandleFunc("GET /faults", show(s.faultsLeft))
 	mux.HandleFunc("PUT /faults", s.putFaults)
-	mux.HandleFunc("DELETE /faults", done(s.ClearFaults))
-	mux.HandleFunc("POST /keys/forget", done(s.ForgetKeys))
+	mux.HandleFunc("DELETE /faults", s.deleteFaults)
 	mux.HandleFunc("GET /deliveries", show(s.Deliveries))
-	mux.HandleFunc("PUT /events/url", s.putEventsURL)
-	mux.HandleFunc("POST /payment_intents/{id}/finish", s.postFinish)
-	mux.HandleFunc("POST /payment_intents/{id}/dispute", onID(s.OpenDispute))
-	mux.HandleFunc("POST /refunds/{id}/finish", onID(s.FinishRefund))
-	mux.HandleFunc("POST /refunds/{id}/fail", onID(s.FailRefund))
-	mux.HandleFunc("POST /clock", s.postClock)
 	mux.HandleFunc("GET /livez", text("ok\n"))
 	mux.HandleFunc("GET /{$}", text(index))
 	return mux
@@ -86,14 +71,6 @@ func unknownURL(w http.ResponseWriter, r *http.Request) {
 // show answers with what get returns, as JSON.
 func show[T any](get func() T) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, get()) }
-}
-
-// done does something that has no result to show.
-func done(do func()) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		do()
-		w.WriteHeader(http.StatusNoContent)
-	}
 }
 
 func text(s string) http.HandlerFunc {

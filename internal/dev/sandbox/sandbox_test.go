@@ -99,8 +99,8 @@ func (b *bench) mustCharge(order, method string) *stripe.PaymentIntent {
 
 func (b *bench) refund(intent, refundID string, amount int64) (*stripe.Refund, error) {
 	p := &stripe.RefundCreateParams{
-		PaymentIntent: stripe.String(intent), Reason: stripe.String("requested_by_customer"),
-		Metadata: map[string]string{"refund_id": refundID},
+		PaymentIntent: stripe.String(intent),
+		Metadata:      map[string]string{"refund_id": refundID},
 	}
 	if amount != 0 {
 		p.Amount = stripe.Int64(amount)

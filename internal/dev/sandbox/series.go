@@ -37,58 +37,33 @@ func (s *series[T]) get(id string) (item T) {
 	return item
 }
 
-// paging is which part of a list is asked for: the objects created in [from, to] seconds, after or before one of them.
+// paging is which part of a list is asked for: the objects created at second from or later, older than one of them.
 type paging struct {
-	limit         int
-	after, before string // ids, of which at most one is set
-	from, to      int64
+	limit int
+	after string // an id; empty: from the newest
+	from  int64
 }
 
-// page returns that part, the newest first, and whether there is more in the direction in which it pages. Objects that
-// keep refuses are passed over. It takes O(log n) to find the start, then a step for each object that it looks at. It
-// returns false if the list has no object with the id in paging.
+// page returns that part, the newest first, and whether there is more. Objects that keep refuses are passed over. It takes
+// O(log n) to find the end, then a step for each object that it looks at. It returns false if the list has no object with
+// the id in paging.
 func (s *series[T]) page(p paging, keep func(T) bool) (items []T, more, found bool) {
-	low, high, found := s.window(p)
-	if !found {
-		return nil, false, false
+	created := func(i int) int64 { _, t := s.items[i].ref(); return t }
+	low, high := sort.Search(len(s.items), func(i int) bool { return created(i) >= p.from }), len(s.items)
+	if p.after != "" {
+		if high, found = s.at[p.after]; !found {
+			return nil, false, false
+		}
 	}
 	items = []T{}
-	take := func(i int) bool {
+	for i := high - 1; i >= low; i-- {
 		if keep != nil && !keep(s.items[i]) {
-			return true
+			continue
 		}
 		if len(items) == p.limit {
-			more = true
-			return false
+			return items, true, true
 		}
 		items = append(items, s.items[i])
-		return true
 	}
-	if p.before == "" {
-		for i := high - 1; i >= low && take(i); i-- {
-		}
-		return items, more, true
-	}
-	for i := low; i < high && take(i); i++ {
-	}
-	for i, j := 0, len(items)-1; i < j; i, j = i+1, j-1 {
-		items[i], items[j] = items[j], items[i]
-	}
-	return items, more, true
-}
-
-// window is the half-open range of the objects that paging can reach.
-func (s *series[T]) window(p paging) (low, high int, found bool) {
-	created := func(i int) int64 { _, t := s.items[i].ref(); return t }
-	low = sort.Search(len(s.items), func(i int) bool { return created(i) >= p.from })
-	high = sort.Search(len(s.items), func(i int) bool { return created(i) > p.to })
-	if p.after != "" {
-		i, ok := s.at[p.after]
-		return low, min(high, i), ok
-	}
-	if p.before != "" {
-		i, ok := s.at[p.before]
-		return max(low, i+1), high, ok
-	}
-	return low, high, true
+	return items, false, true
 }

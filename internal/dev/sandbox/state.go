@@ -2,8 +2,6 @@ package sandbox
 
 import (
 	"encoding/json"
-	"maps"
-	"slices"
 	"time"
 )
 
@@ -102,7 +100,8 @@ func (st *state) putRefund(r *refund) {
 	}
 }
 
-// metaKey joins a name and a value. A NUL in a name could confuse two pairs; the search matches each result anyway.
+// metaKey joins a name and a value. No NUL gets into either: the search takes no text that
+// could name another pair.
 func metaKey(name, value string) string { return name + "\x00" + value }
 
 // asOf is an intent as it was at a moment, or nil if it was not there yet. Versions that no later moment can ask for
@@ -129,33 +128,4 @@ func (st *state) pruneKeys(now time.Time) {
 		st.keyOrder[0] = nil
 		st.keyOrder = st.keyOrder[1:]
 	}
-}
-
-// eventLife is how long Stripe can still be asked for an event: https://docs.stripe.com/api/events.
-const eventLife = 30 * 24 * time.Hour
-
-// entries is the shortest list of changes that leads to this state.
-func (st *state) entries() []entry {
-	out := []entry{{At: st.last, SigningKey: st.signingKey, Advance: st.skew}}
-	for _, pi := range st.intents.items {
-		versions := st.history[pi.ID]
-		out = append(out, entry{At: versions[len(versions)-1].at, Intents: []*intent{pi}})
-	}
-	for _, r := range st.refunds.items {
-		out = append(out, entry{Refunds: []*refund{r}})
-	}
-	for _, intent := range slices.Sorted(maps.Keys(st.disputes)) {
-		out = append(out, entry{Disputes: []*dispute{st.disputes[intent]}})
-	}
-	for _, ev := range st.events.items {
-		if st.last.Sub(time.Unix(ev.Created, 0)) < eventLife {
-			out = append(out, entry{Events: []*event{ev}})
-		}
-	}
-	for _, k := range st.keyOrder {
-		if st.keys[k.Key] == k {
-			out = append(out, entry{Key: k})
-		}
-	}
-	return out
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,7 +54,7 @@ func TestStateSurvivesARestart(t *testing.T) {
 	}
 }
 
-// Ensure the state file is private and that no temporary file stays behind.
+// Ensure the state file is private, and the only one.
 func TestStateFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -77,7 +78,7 @@ func TestBadStateFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, content := range map[string]string{
-		"notes": "mine", "empty": "", "other": `{"payment_intents":[],"keys":{}}`, "header": `{"sandbox_state":2}`,
+		"notes": "mine", "other": `{"payment_intents":[],"keys":{}}`, "header": `{"sandbox_state":2}`,
 		"damaged": `{"sandbox_state":2}` + "\n{\"at\":\n{}\n",
 	} {
 		path := filepath.Join(dir, name)
@@ -117,12 +118,13 @@ func TestStateSurvivesAKill(t *testing.T) {
 	if err := os.WriteFile(killed, append(data, `{"at":"2026-01-01T00:00:00Z","payment_int`...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	events := fmt.Sprintf("/v1/events?limit=100&created[lte]=%d", pi.Created)
-	for range 2 { // the second start reads what the first has written anew
+	const events = "/v1/events?limit=100"
+	for range 2 { // the second start reads what the first has added
 		after := setupState(t, killed)
 		equal(t, "ledger", len(after.Ledger().Charges), 2)
 		equal(t, "intent", after.getIntent(pi.ID), before.getIntent(pi.ID))
-		equal(t, "events", after.get(events).body, before.get(events).body)
+		_, kept, _ := strings.Cut(before.get(events).body, `"data":[`)
+		equal(t, "events", strings.HasSuffix(after.get(events).body, kept), true)
 		_, err := after.refund(after.Ledger().Charges[1].ID, "r1", 100)
 		equal(t, "dispute", stripeError(t, err).Code, stripe.ErrorCodeChargeDisputed)
 		equal(t, "an hour later", after.create("later", "").Created >= pi.Created+3600, true)
@@ -132,7 +134,7 @@ func TestStateSurvivesAKill(t *testing.T) {
 	}
 }
 
-// Ensure a change costs a line, however many there were before it, and that a start drops what has been superseded.
+// Ensure a change costs a line, however many there were before it.
 func TestStateFileGrowsByTheChange(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "sandbox.json")
@@ -155,11 +157,4 @@ func TestStateFileGrowsByTheChange(t *testing.T) {
 		b.mustCharge(fmt.Sprintf("o1%02d", i), "pm_card_visa")
 	}
 	equal(t, "the same growth", grow("o999") < first+first/10, true)
-	full := size()
-	b.ForgetKeys()
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
-	setupState(t, path)
-	equal(t, "smaller", size() < full*3/4, true)
 }
