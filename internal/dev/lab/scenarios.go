@@ -7,12 +7,12 @@ import (
 )
 
 type scenarioView struct {
-	ID      string     `json:"id"`
-	Title   string     `json:"title"`
-	Promise string     `json:"promise"`
-	Rules   []ruleView `json:"rules"`
-	Links   []linkView `json:"links"`
-	Knobs   []knobView `json:"knobs"`
+	ID      string          `json:"id"`
+	Title   string          `json:"title"`
+	Promise string          `json:"promise"`
+	Rules   []ruleView      `json:"rules"`
+	Links   []linkView      `json:"links"`
+	Knobs   []scenario.Knob `json:"knobs"`
 }
 
 type ruleView struct {
@@ -25,20 +25,6 @@ type linkView struct {
 	Href  string `json:"href"`
 }
 
-type knobView struct {
-	Name    string       `json:"name"`
-	Label   string       `json:"label"`
-	Min     int          `json:"min"`
-	Max     int          `json:"max"`
-	Default int          `json:"default"`
-	Choices []choiceView `json:"choices,omitempty"`
-}
-
-type choiceView struct {
-	Value int    `json:"value"`
-	Label string `json:"label"`
-}
-
 func (l *Lab) getScenarios(w http.ResponseWriter, _ *http.Request) {
 	all := []scenarioView{}
 	for _, s := range scenario.All() {
@@ -49,7 +35,8 @@ func (l *Lab) getScenarios(w http.ResponseWriter, _ *http.Request) {
 
 func (l *Lab) viewScenario(s scenario.Scenario) scenarioView {
 	v := scenarioView{
-		ID: s.ID, Title: s.Title, Promise: s.Promise, Rules: []ruleView{}, Links: []linkView{}, Knobs: []knobView{},
+		ID: s.ID, Title: s.Title, Promise: s.Promise, Rules: []ruleView{}, Links: []linkView{},
+		Knobs: append([]scenario.Knob{}, s.Knobs...),
 	}
 	for _, id := range s.Rules {
 		v.Rules = append(v.Rules, ruleView{id, scenario.RuleText(id)})
@@ -59,13 +46,6 @@ func (l *Lab) viewScenario(s scenario.Scenario) scenarioView {
 	}
 	for _, link := range s.Tests {
 		v.Links = append(v.Links, linkView{"test: " + link.Name, l.href(link)})
-	}
-	for _, k := range s.Knobs {
-		knob := knobView{Name: k.Name, Label: k.Label, Min: k.Min, Max: k.Max, Default: k.Default}
-		for _, c := range k.Choices {
-			knob.Choices = append(knob.Choices, choiceView(c))
-		}
-		v.Knobs = append(v.Knobs, knob)
 	}
 	return v
 }

@@ -49,15 +49,18 @@ func (l Link) Find(repository fs.FS) (file string, line int) {
 
 // Knob is a number that the visitor may choose.
 type Knob struct {
-	Name, Label       string
-	Min, Max, Default int
-	Choices           []Choice // of a knob whose numbers stand for something; from Min to Max
+	Name    string   `json:"name"`
+	Label   string   `json:"label"`
+	Min     int      `json:"min"`
+	Max     int      `json:"max"`
+	Default int      `json:"default"`
+	Choices []Choice `json:"choices,omitempty"` // of a knob whose numbers stand for something; from Min to Max
 }
 
 // Choice is what one number of a Knob stands for.
 type Choice struct {
-	Value int
-	Label string
+	Value int    `json:"value"`
+	Label string `json:"label"`
 }
 
 // choose makes a Knob of choices, numbered from 1.
