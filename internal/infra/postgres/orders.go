@@ -72,18 +72,18 @@ func (r orders) lock(tenant string, id domain.OrderID) func() *domain.Order {
 	}
 }
 
-// AsSeen locks both where they still have the versions that were seen. Its statements go with the next read, or with
-// COMMIT, and they lock in the order of WithPayment.
+// AsSeen locks both where they still have the versions that were seen. Its statement goes with the next read, or with
+// COMMIT. CASE makes PostgreSQL lock in the order of WithPayment.
 func (r orders) AsSeen(ctx context.Context, seen app.Look) (*domain.Order, *domain.Payment, error) {
 	o, p := seen.Order, seen.Payment
 	if r.s.again || o.Version == 0 || p.Status != domain.PaymentPending {
 		return r.WithPayment(ctx, p.Tenant, p.OrderID)
 	}
 	r.s.now = seen.Now.Add(time.Since(seen.ReadAt))
-	r.s.must(statement{name: "lock order as seen", missed: app.ErrStale},
-		`EXISTS (SELECT FROM orders WHERE tenant_id = $1 AND (id, version) = ($2, $3) FOR UPDATE)`, o.Tenant, o.ID, o.Version)
-	r.s.must(statement{name: "lock payment as seen", missed: app.ErrStale},
-		`EXISTS (SELECT FROM payments WHERE tenant_id = $1 AND (order_id, version) = ($2, $3) FOR UPDATE)`, p.Tenant, p.OrderID, p.Version)
+	r.s.must(statement{name: "lock order and payment as seen", missed: app.ErrStale}, `CASE
+		WHEN EXISTS (SELECT FROM orders WHERE tenant_id = $1 AND (id, version) = ($2, $3) FOR UPDATE)
+		THEN EXISTS (SELECT FROM payments WHERE tenant_id = $1 AND (order_id, version) = ($2, $4) FOR UPDATE)
+		ELSE false END`, o.Tenant, o.ID, o.Version, p.Version)
 	return domain.RestoreOrder(o), domain.RestorePayment(p), nil
 }
 
