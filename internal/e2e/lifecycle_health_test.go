@@ -136,4 +136,42 @@ func TestLifecycleReadOnlyDatabase(t *testing.T) {
 	api.Stop()
 }
 
+// Ensure a full disk is an outage of the writes alone, that nothing is lost by it, and that a worker which starts meanwhile
+// waits until there is room.
+func TestLifecycleFullDisk(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	order := s.place("pm_card_visa")
+	s.exec(fullDisk)
+	requireTryAgain(t, place(s.alice, "k", testkit.OrderBody("pm_card_visa", shopSKU, "1")))
+	requireStatus(t, http.StatusOK, s.order(order))
+
+	worker := testkit.Launch(t, "worker", s.Env)
+	testkit.Eventually(t, "second write of River that was refused", func() bool {
+		return queryValue[int](s, `SELECT last_value FROM test_refused`) > 1
+	})
+	s.exec(`DROP FUNCTION test_refuse CASCADE`)
+	worker.AwaitReady()
+	awaitReady(t, worker, http.StatusOK)
+	requirePlaced(t, place(s.alice, "k", testkit.OrderBody("pm_card_visa", shopSKU, "1")))
+	testkit.Eventually(t, "both orders paid", func() bool { return s.Count(t, `payments WHERE status = 'succeeded'`) == 2 })
+	require.Len(t, s.Sandbox.Ledger().Charges, 2)
+	worker.Stop()
+}
+
+// fullDisk makes every write fail as PostgreSQL fails it when it cannot extend a file (SQLSTATE 53100). A disk that is
+// really full needs a file system of the test's own, which only root can mount. A sequence counts the refused writes of
+// River, since it is not rolled back.
+const fullDisk = `
+CREATE SEQUENCE test_refused;
+CREATE FUNCTION test_refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+	IF TG_TABLE_NAME LIKE 'river%' THEN PERFORM nextval('test_refused'); END IF;
+	RAISE 'could not extend file: No space left on device' USING ERRCODE = 'disk_full';
+END $$;
+DO $$ DECLARE name text; BEGIN
+	FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = current_schema() LOOP
+		EXECUTE format('CREATE TRIGGER test_full BEFORE INSERT OR UPDATE ON %I EXECUTE FUNCTION test_refuse()', name);
+	END LOOP;
+END $$`
+
 const workerSessions = `pg_stat_activity WHERE datname = current_database() AND application_name = 'orders-worker'`
