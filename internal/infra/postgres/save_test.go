@@ -39,7 +39,7 @@ type saving struct {
 
 func newSaving(t *testing.T) saving {
 	t.Helper()
-	pool := pgtest.Pool(t, pgtest.Database(t, pgtest.Migrator("orders", migrations.UpDB)))
+	pool := pgtest.Pool(t, pgtest.Database(t, pgtest.Migrator(migrations.Digest(), migrations.UpDB)))
 	settings := Settings{LockTimeout: time.Minute, AcquireTimeout: time.Minute, KeyWait: time.Minute}
 	seen := &retries{}
 	s := saving{NewStore(pool, func(*Session) app.Outbox { return nil }, settings, seen, noop.NewTracerProvider()), t, seen, uuid.Must(uuid.NewV7())}
