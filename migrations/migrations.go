@@ -4,9 +4,12 @@ package migrations
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"embed"
+	"encoding/hex"
 	"fmt"
+	"io/fs"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -27,6 +30,22 @@ const (
 	// caller's context.
 	lockTries = 100_000
 )
+
+// Digest identifies the schema that Up makes: another migration, another version of River or another privilege gives
+// another digest.
+func Digest() string { return digest(files) }
+
+// digest reads files that are part of the program, so it cannot fail.
+func digest(files fs.ReadDirFS) string {
+	sum := sha256.New()
+	fmt.Fprintln(sum, riverVersion, privileges)
+	entries, _ := files.ReadDir(".")
+	for _, entry := range entries {
+		raw, _ := fs.ReadFile(files, entry.Name())
+		fmt.Fprintf(sum, "%s %q\n", entry.Name(), raw)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
 
 // Up brings the database to the newest schema and its privileges up to date. Several processes may call it at once: a
 // session lock lets one work, and the others wait for it and find nothing left to do.

@@ -3,6 +3,7 @@ package migrations
 import (
 	"context"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -152,4 +153,21 @@ func ended(t testing.TB, done <-chan error) error {
 		require.FailNow(t, "the migration does not end")
 		return nil
 	}
+}
+
+// Ensure the digest, by which tests share a template of the schema, changes with any migration.
+func TestDigestChangesWithTheMigrations(t *testing.T) {
+	t.Parallel()
+	released := fstest.MapFS{"1.sql": {Data: []byte("a")}}
+	seen := map[string]bool{}
+	for _, files := range []fstest.MapFS{
+		released,
+		{"1.sql": {Data: []byte("b")}},
+		{"2.sql": {Data: []byte("a")}},
+		{"1.sql": {Data: []byte("a")}, "2.sql": {Data: []byte("b")}},
+	} {
+		seen[digest(files)] = true
+	}
+	require.Len(t, seen, 4)
+	require.Equal(t, digest(released), digest(released))
 }

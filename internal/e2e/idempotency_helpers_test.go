@@ -59,7 +59,7 @@ func startPatient(t *testing.T, env ...string) *testkit.Service {
 func startBehindProxy(t *testing.T) (*testkit.Service, *testkit.Proxy) {
 	t.Helper()
 	testkit.MarkGoroutines(t)
-	database := pgtest.Database(t, pgtest.Migrator("orders", migrations.UpDB))
+	database := pgtest.Database(t, pgtest.Migrator(migrations.Digest(), migrations.UpDB))
 	proxy := testkit.StartProxy(t, database)
 	s := testkit.StartOn(t, database, patient("DATABASE_URL", proxy.URL)...)
 	s.Product(t, "TEA-001", 1999, 10)

@@ -21,7 +21,7 @@ import (
 func openShopOn(t *testing.T, stock int64, env ...string) (shop, *postgres.Server) {
 	t.Helper()
 	server := pgtest.Server(t)
-	database := pgtest.DatabaseOn(t, server, pgtest.Migrator("orders", migrations.UpDB))
+	database := pgtest.DatabaseOn(t, server, pgtest.Migrator(migrations.Digest(), migrations.UpDB))
 	s := testkit.StartOn(t, database, patient(env...)...)
 	s.Product(t, shopSKU, shopTotal/2, stock)
 	return shop{Service: s, t: t, alice: s.As(t, "alice")}, server

@@ -20,7 +20,7 @@ import (
 func startPooled(t *testing.T, env ...string) *testkit.Service {
 	t.Helper()
 	testkit.MarkGoroutines(t)
-	database := pgtest.Database(t, pgtest.Migrator("orders", migrations.UpDB))
+	database := pgtest.Database(t, pgtest.Migrator(migrations.Digest(), migrations.UpDB))
 	pooled := testkit.StartPgBouncer(t, database)
 	s := testkit.StartOn(t, database, patient(append([]string{"DATABASE_URL", pooled, "DB_POOLER", "transaction"}, env...)...)...)
 	s.Product(t, "TEA-001", 1999, 1000)
@@ -84,7 +84,7 @@ func TestPoolerLimits(t *testing.T) {
 // Ensure /readyz can ask through a pooler, and that without its setting a start says that the pooler refuses it.
 func TestPoolerSettingIsNeeded(t *testing.T) {
 	t.Parallel()
-	database := pgtest.Database(t, pgtest.Migrator("orders", migrations.UpDB))
+	database := pgtest.Database(t, pgtest.Migrator(migrations.Digest(), migrations.UpDB))
 	c := config.Database{
 		Variable: "DATABASE_URL", URL: testkit.StartPgBouncer(t, database), MaxConns: 2, ConnectTimeout: time.Second,
 		AcquireTimeout: testkit.Wait,

@@ -51,7 +51,7 @@ type Service struct {
 // pairs of name and value.
 func Start(t testing.TB, env ...string) *Service {
 	t.Helper()
-	return StartOn(t, pgtest.Database(t, pgtest.Migrator("orders", migrations.UpDB)), env...)
+	return StartOn(t, pgtest.Database(t, pgtest.Migrator(migrations.Digest(), migrations.UpDB)), env...)
 }
 
 // StartOn is Start on a database that is migrated already.

@@ -29,7 +29,7 @@ const patience = 30 * time.Second
 // sessions find functions of the test before PostgreSQL's own when a statement asks for the time.
 func open(t *testing.T, behind time.Duration) *pgxpool.Pool {
 	t.Helper()
-	address, err := url.Parse(pgtest.Database(t, pgtest.Migrator("orders", migrations.UpDB)))
+	address, err := url.Parse(pgtest.Database(t, pgtest.Migrator(migrations.Digest(), migrations.UpDB)))
 	require.NoError(t, err)
 	if behind != 0 {
 		query := address.Query()

@@ -29,7 +29,7 @@ const patience = 30 * time.Second
 
 func open(t *testing.T) *pgxpool.Pool {
 	t.Helper()
-	return pgtest.Pool(t, pgtest.Database(t, pgtest.Migrator("orders", migrations.UpDB)))
+	return pgtest.Pool(t, pgtest.Database(t, pgtest.Migrator(migrations.Digest(), migrations.UpDB)))
 }
 
 // Ensure the row that InsertSQL leaves is the one that River's own client leaves, but for its id and its times, with and

@@ -12,8 +12,9 @@ import (
 	"github.com/peterldowns/pgtestdb"
 )
 
-// Migrator is a migrator for Database out of a function. The key stands for what the function makes of a database: two
-// functions with the same key share a template.
+// Migrator makes a migrator for Database from a function. The key identifies the schema that the function makes: two
+// functions with the same key share a template, which a server that outlives the tests keeps. So a key for migrations that
+// change must change with them.
 func Migrator(key string, up func(context.Context, *sql.DB) error) pgtestdb.Migrator {
 	return migrator{key: key, up: up}
 }
