@@ -38,7 +38,7 @@ func (p *Problem) Error() string {
 	return text
 }
 
-// HasCode tells whether err is, or wraps, a Problem of that code.
+// HasCode reports whether err is, or wraps, a Problem of that code.
 func HasCode(err error, code openapi.ProblemCode) bool {
 	var p *Problem
 	return errors.As(err, &p) && p.Code == code
@@ -73,7 +73,7 @@ func problemOf(status int, header http.Header, body []byte) *Problem {
 	}
 }
 
-// passing tells whether the same request may succeed later.
+// passing reports whether the same request may succeed later.
 func (p *Problem) passing() bool {
 	switch p.Status {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -83,7 +83,7 @@ func (p *Problem) passing() bool {
 	}
 }
 
-// unsure tells whether the refused attempt may have been applied all the same. try_again says that it was not; a
+// unsure reports whether the refused attempt may have been applied all the same. try_again says that it was not; a
 // gateway's answer says nothing.
 func (p *Problem) unsure() bool {
 	return p.Status >= http.StatusBadGateway && p.Code != openapi.ProblemCodeTryAgain

@@ -95,7 +95,7 @@ func (s setting) step() int64 {
 	return int64(time.Millisecond)
 }
 
-// below tells whether the relation keeps the setting that states it below the other one.
+// below reports whether the relation keeps the setting that states it below the other one.
 func (r relation) below() bool { return r.Rule == "shorter-than" || r.Rule == "at-most" }
 
 // clear returns an environment in which no enforced relation with another setting stands in the way of any value of s:
@@ -121,7 +121,7 @@ func push(env map[string]string, all map[string]setting, name string, up bool) {
 	}
 }
 
-// mustExceed tells whether an enforced relation keeps a above b (up), or a below b.
+// mustExceed reports whether an enforced relation keeps a above b (up), or a below b.
 func mustExceed(all map[string]setting, a, b string, up bool) bool {
 	states := func(from, to string, below bool) bool {
 		return slices.ContainsFunc(all[from].Relations, func(r relation) bool {

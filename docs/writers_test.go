@@ -159,7 +159,7 @@ func TestRecordsListWhatTheyChange(t *testing.T) {
 	}
 }
 
-// meets tells whether a record states what happens when it meets another writer of an aggregate.
+// meets reports whether a record states what happens when it meets another writer of an aggregate.
 func (u useCase) meets(other, aggregate string) bool {
 	return slices.ContainsFunc(u.Conflicts, func(c conflict) bool { return c.With == other }) ||
 		slices.ContainsFunc(u.Contention.Races, func(r race) bool { return r.With == other }) ||

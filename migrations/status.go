@@ -47,7 +47,7 @@ func Status(ctx context.Context, pool *pgxpool.Pool) ([]State, error) {
 	return list, nil
 }
 
-// Pending tells whether the database lacks a migration that this binary knows. Migrations that only a newer binary
+// Pending reports whether the database lacks a migration that this binary knows. Migrations that only a newer binary
 // knows do not matter: an old one goes on working beside it.
 func Pending(ctx context.Context, pool *pgxpool.Pool) (bool, error) {
 	list, err := Status(ctx, pool)

@@ -13,18 +13,18 @@ const (
 	ScopeCatalogWrite = "catalog:write"
 )
 
-// Actor is who calls: authenticated, and of one tenant.
+// Actor is the authenticated caller. An actor belongs to one tenant.
 type Actor struct {
 	Tenant string
 	ID     string
 	Scopes []string
 }
 
-// Has tells whether the actor was granted a scope.
+// Has reports whether the actor was granted a scope.
 func (a Actor) Has(scope string) bool { return slices.Contains(a.Scopes, scope) }
 
-// mayTouch tells whether the actor may work on an order of its own tenant that customer placed. Where a use case is
-// staff work (shipping, refunding), its scope alone is enough.
+// mayTouch reports whether the actor may work on an order of its own tenant that customer placed. For staff use cases
+// (shipping, refunding) the scope alone is enough.
 func (a Actor) mayTouch(customer string, u UseCase) bool {
 	return u.Staff || a.ID == customer || a.Has(ScopeOrdersAdmin)
 }

@@ -9,12 +9,13 @@ import (
 	"example.com/orders/internal/domain"
 )
 
-// ChargeOrder is the job behind a placed order. It brings the payment to the state that the provider decides:
+// ChargeOrder is the job that charges a placed order. It records the outcome that the provider decides:
 //
 //	look → create the intent, unconfirmed → commit its id → confirm it → record the outcome with the job's completion
 //
-// No transaction is open while the provider is asked. Every run that finds an intent retrieves it first and acts on its
-// state, so running again at any point, twice at once too, is safe: the intent refuses a second confirmation.
+// No transaction is open during a call to the provider. A run that finds an intent retrieves it first and acts on its
+// state. Running again at any point, or two runs at the same time, is safe: the provider refuses to confirm an intent
+// twice.
 //
 // An error means that the job must run again: ErrNotFound before the order is visible, anything else while the provider
 // has not decided.
@@ -43,7 +44,7 @@ func intentRequest(p domain.PaymentState) IntentRequest {
 	}
 }
 
-// errUndecided ends a run whose intent the provider is still working on: the job looks again later.
+// errUndecided ends a run whose intent the provider is still processing: the job retries later.
 var errUndecided = errors.New("provider has not decided the charge yet")
 
 // run calls the provider under asked, and the database under ctx.
@@ -64,8 +65,8 @@ func (c charge) run(ctx, asked context.Context) error {
 	return c.act(ctx, asked, seen, intent)
 }
 
-// close completes the job where nothing is left to decide: the payment is settled, or the order was cancelled before an
-// intent was known, so no money can move.
+// close completes the job when nothing is left to decide: the payment is settled, or the order was cancelled before an
+// intent was created, so no money can move.
 func (c charge) close(ctx context.Context) error {
 	return c.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		order, payment, err := tx.Orders().WithPayment(ctx, c.ref.Tenant, c.ref.OrderID)
@@ -88,12 +89,12 @@ func (c charge) close(ctx context.Context) error {
 	})
 }
 
-// neverAsked tells whether the order was cancelled before any call that can charge was possible.
+// neverAsked reports whether the order was cancelled before any call that could have charged it.
 func neverAsked(order domain.OrderStatus, p domain.PaymentState) bool {
 	return order == domain.OrderCancelled && p.IntentID == "" && p.LegacyAttemptAt.IsZero()
 }
 
-// begin finds or creates the intent, commits its id and only then goes on to confirm it. A crash before the commit leaves
+// begin finds or creates the intent and commits its id before it confirms the intent. A crash before the commit leaves
 // an unconfirmed intent, which moves no money.
 func (c charge) begin(ctx, asked context.Context, seen Look) error {
 	intent, err := c.findOrCreate(asked, seen)
@@ -106,9 +107,9 @@ func (c charge) begin(ctx, asked context.Context, seen Look) error {
 	return c.act(ctx, asked, seen, intent)
 }
 
-// findOrCreate creates the intent. Two payments are looked up first, since a key that the provider has pruned cannot
-// protect them: one that is older than the provider's search lags (after a restore its intent may exist although it is
-// not noted here), and one that the release before this one has asked for.
+// findOrCreate creates the intent. It searches the provider first in two cases, because the provider may have pruned
+// the idempotency key: when the payment is older than searchLag (after a restore from backup its intent may exist at
+// the provider and not here), and when the previous release has called the provider for it.
 func (c charge) findOrCreate(ctx context.Context, seen Look) (Intent, error) {
 	p, age := seen.Payment, seen.Now.Sub(seen.Payment.CreatedAt)
 	if age > searchLag || !p.LegacyAttemptAt.IsZero() {
@@ -121,16 +122,16 @@ func (c charge) findOrCreate(ctx context.Context, seen Look) (Intent, error) {
 		}
 	}
 	if !p.LegacyAttemptAt.IsZero() && seen.Now.Sub(p.LegacyAttemptAt) < searchLag {
-		return Intent{}, fmt.Errorf("an older release has asked: %w", errUndecided)
+		return Intent{}, fmt.Errorf("an older release has called the provider: %w", errUndecided)
 	}
 	return c.provider.CreateIntent(ctx, intentRequest(seen.Payment))
 }
 
-// searchLag is the age from which the provider's search is believed to know an intent. Stripe states a minute, and up to
-// an hour in an outage. Anything younger is protected by the idempotency key, which is kept for at least 24 hours.
+// searchLag is the age from which the provider's search finds an intent. Stripe states a minute, and up to an hour in
+// an outage. Anything younger is protected by the idempotency key, which is kept for at least 24 hours.
 const searchLag = 2 * time.Hour
 
-// furthest is the intent whose money moved or is moving, else any that can still be confirmed, else the last one.
+// furthest picks the intent whose money moved or is moving, else one that can still be confirmed, else the last one.
 func furthest(found []Intent) Intent {
 	rank := map[IntentStatus]int{IntentSucceeded: 3, IntentProcessing: 2, IntentRequiresConfirmation: 1}
 	best := found[0]
@@ -142,8 +143,8 @@ func furthest(found []Intent) Intent {
 	return best
 }
 
-// note commits the intent's id. Where another run has noted one meanwhile, that one counts and this run ends; so it does
-// where a worker of the release before this one has begun to ask meanwhile.
+// note commits the intent's id. If another run has committed an id meanwhile, or a worker of the previous release has
+// called the provider, this run ends with errSuperseded.
 func (c charge) note(ctx context.Context, before Look, intentID string) (seen Look, err error) {
 	err = c.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		order, payment, err := tx.Orders().AsSeen(ctx, before)
@@ -170,10 +171,11 @@ func (c charge) note(ctx context.Context, before Look, intentID string) (seen Lo
 	return seen, err
 }
 
-// errSuperseded ends a run whose payment another run, or a cancellation, has moved on. The next run sees how.
+// errSuperseded ends a run whose payment was changed by another run or a cancellation. The next run reads the new
+// state.
 var errSuperseded = errors.New("payment was changed by another run")
 
-// act does what the state of the intent asks for.
+// act takes the next step for the intent's status.
 func (c charge) act(ctx, asked context.Context, seen Look, intent Intent) error {
 	if open(intent.Status) {
 		advanced, err := c.advance(ctx, asked, seen, intent)
@@ -192,15 +194,15 @@ func open(status IntentStatus) bool {
 	return status == IntentRequiresConfirmation || status == IntentRequiresAction
 }
 
-// decided tells whether the provider has said its last word. An intent is created with its payment method, so one that
-// requires another has been declined.
+// decided reports whether the intent's status is final. An intent is created with a payment method, so one that
+// requires a payment method has been declined.
 func decided(status IntentStatus) bool {
 	return status == IntentSucceeded || status == IntentCanceled || status == IntentRequiresPaymentMethod
 }
 
 // advance confirms the intent, or cancels it where the order is cancelled, a person would have to authenticate, or the
-// provider has refused for too long. A refusal says only that this call did nothing: the intent's state, read again,
-// says what is true.
+// provider has refused for too long. A refusal means only that this call did nothing; the intent's status is then read
+// again.
 func (c charge) advance(ctx, asked context.Context, seen Look, intent Intent) (Intent, error) {
 	call := c.provider.ConfirmIntent
 	if seen.Order.Status == domain.OrderCancelled || intent.Status == IntentRequiresAction || c.expired(seen) {
@@ -217,13 +219,13 @@ func (c charge) advance(ctx, asked context.Context, seen Look, intent Intent) (I
 	return answer, err
 }
 
-// expired tells whether the provider has refused this charge for so long that it is given up.
+// expired reports whether the provider has refused this charge for longer than the refusal limit.
 func (c charge) expired(seen Look) bool {
 	r := seen.Payment.Refusal
 	return r.Code != "" && seen.Now.Sub(r.Since) > c.settings.RefusalLimit
 }
 
-// failed notes what the next run has to know of a failed call, and returns the error for the job.
+// failed stores what the next run needs to know about a failed call, and returns the job's error.
 func (c charge) failed(ctx context.Context, seen Look, cause error) error {
 	if errors.Is(cause, ErrMismatch) {
 		c.monitor.Finding(ctx, FindingMismatch, c.ref, seen.Payment.IntentID)
@@ -244,7 +246,7 @@ func (c charge) failed(ctx context.Context, seen Look, cause error) error {
 		if isRefusal {
 			payment.Refuse(refused.Code, tx.Now())
 		}
-		// The provider saves refusals under the key as well, so that the same key would not notice when the cause is gone.
+		// The provider replays a saved refusal under the same key, so a later attempt needs a new key.
 		payment.NextKey(seen.Payment.KeyGeneration, tx.Now())
 		return tx.Payments().Save(ctx, payment)
 	})
@@ -257,7 +259,7 @@ func (c charge) failed(ctx context.Context, seen Look, cause error) error {
 	return errors.Join(cause, err)
 }
 
-// giveUp ends a charge that the provider refuses to begin: there is no intent, so no money can move.
+// giveUp fails a payment for which the provider refuses to create an intent: without an intent no money can move.
 func (c charge) giveUp(ctx context.Context, tx Tx, order *domain.Order, payment *domain.Payment) error {
 	if err := c.fail(ctx, tx, order, payment); err != nil {
 		return err

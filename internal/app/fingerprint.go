@@ -8,14 +8,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Fingerprint tells whether two requests under one client key mean the same.
+// Fingerprint is a hash that detects a client key that is reused for a different request.
 type Fingerprint [sha256.Size]byte
 
-// fingerprint hashes the mapped command input, the identity of the route and the actor, in the canonical JSON of
-// RFC 8785 (members sorted, no white space; integers keep all their digits). Credentials and the key itself stay out.
+// fingerprint hashes the mapped command input, the identity of the route and the actor, in the canonical JSON of RFC
+// 8785 (members sorted, no white space; integers keep all their digits). Credentials and the key itself are not hashed.
 //
-// It must stay the same across releases for as long as keys live. So a member that is added to a command must be
-// omitted where it is absent (omitzero), and none may be renamed; the golden hashes in fingerprint_test.go watch this.
+// It must stay the same across releases for as long as keys live. So a new member of a command must be omitted when it
+// is absent (omitzero), and no member may be renamed. The golden hashes in fingerprint_test.go check this.
 func fingerprint(actor Actor, route string, input any) (Fingerprint, error) {
 	raw, err := json.Marshal(struct {
 		Actor  string `json:"actor"`

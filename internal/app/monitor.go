@@ -2,24 +2,25 @@ package app
 
 import "context"
 
-// FindingKind names something about money that an operator counts or is alerted to.
+// FindingKind is a kind of payment event that operators count or are alerted to.
 type FindingKind string
 
-// The findings. docs/runbooks/payment-findings.md says of each what the service does by itself and what is left to do.
+// The findings. docs/runbooks/payment-findings.md describes what the service does about each, and what an operator must
+// do.
 const (
 	FindingChargeDeclined    FindingKind = "charge_declined"    // the order is cancelled
-	FindingChargeRefused     FindingKind = "charge_refused"     // neither declined nor passing: a person has to look
+	FindingChargeRefused     FindingKind = "charge_refused"     // neither a decline nor transient: an operator must look
 	FindingLateCharge        FindingKind = "late_charge"        // succeeded after it was given up: adopted, refunded
-	FindingSecondCharge      FindingKind = "second_charge"      // another intent of a paid order: returned
-	FindingUnknownCharge     FindingKind = "unknown_charge"     // of an order that is not here: returned
-	FindingRefundRefused     FindingKind = "refund_refused"     // not final: a person has to look
-	FindingRefundFailed      FindingKind = "refund_failed"      // the balance is back; the customer has no money yet
+	FindingSecondCharge      FindingKind = "second_charge"      // another intent of a paid order: refunded
+	FindingUnknownCharge     FindingKind = "unknown_charge"     // of an order that is not in the database: refunded
+	FindingRefundRefused     FindingKind = "refund_refused"     // not final: an operator must look
+	FindingRefundFailed      FindingKind = "refund_failed"      // the balance is restored; the customer has no money yet
 	FindingRefundAdopted     FindingKind = "refund_adopted"     // made at the provider, unknown here
 	FindingRefundUnexplained FindingKind = "refund_unexplained" // made at the provider, does not fit the payment
 	FindingMismatch          FindingKind = "mismatch"           // the provider's answer is about something else
 	FindingDispute           FindingKind = "dispute"            // the customer disputes the charge at the bank
 	FindingRefundFailedLate  FindingKind = "refund_failed_late" // had succeeded, has failed since: the balance is back
-	FindingUnmatchedReturned FindingKind = "unmatched_returned" // a second or unknown charge has gone back
+	FindingUnmatchedReturned FindingKind = "unmatched_returned" // a second or unknown charge was refunded
 )
 
 // FindingKinds lists every kind.
@@ -31,13 +32,13 @@ func FindingKinds() []FindingKind {
 	}
 }
 
-// Monitor is told of findings, after the transaction that acted on them has committed. detail is an id or the
-// provider's codes, never its text.
+// Monitor receives findings after the transaction that acted on them has committed. detail is an id or the provider's
+// codes, never free text from the provider.
 type Monitor interface {
 	Finding(ctx context.Context, kind FindingKind, ref OrderRef, detail string)
 }
 
-// finding is one that waits for its transaction to commit.
+// finding is a finding that is reported once its transaction has committed.
 type finding struct {
 	kind   FindingKind
 	detail string

@@ -6,7 +6,7 @@ import (
 	"example.com/orders/internal/domain"
 )
 
-// ChangeAddressInput sends an order's parcel elsewhere.
+// ChangeAddressInput is the new shipping address of an order.
 type ChangeAddressInput struct {
 	OrderID  domain.OrderID
 	Expected Expected
@@ -19,7 +19,7 @@ func (in ChangeAddressInput) validate() error {
 	return v.Err()
 }
 
-// ChangeShippingAddress conflicts with ship-order and with itself, so the caller must have seen the stored version.
+// ChangeShippingAddress conflicts with ship-order and with itself, so the caller must send the current version.
 func (s *Service) ChangeShippingAddress(ctx context.Context, a Actor, in ChangeAddressInput) (domain.OrderState, error) {
 	return run(ctx, s, Command[domain.OrderState]{
 		UseCase:  UseCaseChangeShippingAddress,
@@ -54,7 +54,7 @@ func changeOrder(
 	return order.State(), nil
 }
 
-// ShipOrderInput notes that an order's parcel left.
+// ShipOrderInput records the shipment of an order.
 type ShipOrderInput struct {
 	OrderID        domain.OrderID
 	Expected       Expected
@@ -68,8 +68,8 @@ func (in ShipOrderInput) validate() error {
 	return v.Err()
 }
 
-// ShipOrder conflicts with change-shipping-address and cancel-order. It reads the payment under its lock, since a
-// parcel leaves only once it is paid.
+// ShipOrder conflicts with change-shipping-address and cancel-order. It locks the payment too, because only a paid
+// order ships.
 func (s *Service) ShipOrder(ctx context.Context, a Actor, in ShipOrderInput) (domain.OrderState, error) {
 	ref := OrderRef{a.Tenant, in.OrderID}
 	return run(ctx, s, Command[domain.OrderState]{
@@ -91,8 +91,8 @@ func (s *Service) ShipOrder(ctx context.Context, a Actor, in ShipOrderInput) (do
 	})
 }
 
-// CancelOrderInput ends an order before it leaves. Its JSON is part of the canonical input of the fingerprint: the
-// expected version is in it, so the same key with another If-Match is another request.
+// CancelOrderInput cancels an order that has not shipped. Its JSON is part of the fingerprint's canonical input. It
+// includes the expected version, so the same key with a different If-Match is a different request.
 type CancelOrderInput struct {
 	OrderID  domain.OrderID `json:"-"` // part of the route
 	Expected Expected       `json:"expected"`
@@ -105,9 +105,9 @@ func (in CancelOrderInput) validate() error {
 	return v.Err()
 }
 
-// CancelOrder conflicts with ship-order. Its stock returns at once; its money returns through the outbox: what was
-// charged is refunded, and a charge that has not been requested yet never happens. While a charge is under way its
-// outcome is awaited, and charge-order refunds it.
+// CancelOrder conflicts with ship-order. Stock is returned in the same transaction. A settled charge is refunded by an
+// outbox job. A charge that was not requested yet never happens. If a charge is in progress, charge-order waits for its
+// outcome and then refunds it.
 func (s *Service) CancelOrder(ctx context.Context, a Actor, k Keyed[domain.OrderState], in CancelOrderInput) (Outcome, error) {
 	return runKeyed(ctx, s, Command[domain.OrderState]{
 		UseCase:  UseCaseCancelOrder,
@@ -135,8 +135,8 @@ func (s *Service) cancelOrder(ctx context.Context, tx Tx, ref OrderRef, in Cance
 	return order, returnStock(ctx, tx, order)
 }
 
-// releasePayment does to the payment of a cancelled order what its state asks for. Once an intent is known, the provider
-// decides whether the charge or the cancellation was first: settle-payment asks it at once.
+// releasePayment cancels or refunds the payment of a cancelled order, depending on its state. Once an intent exists,
+// the provider decides whether the charge or the cancellation came first; a settle-payment job asks it immediately.
 func (s *Service) releasePayment(ctx context.Context, tx Tx, ref OrderRef, reason string) error {
 	payment, err := tx.Payments().ForUpdate(ctx, ref.Tenant, ref.OrderID)
 	if err != nil {

@@ -7,16 +7,16 @@ import (
 	"example.com/orders/internal/domain"
 )
 
-// Command is one attempt at a use case that changes something: what each stage of the pipeline needs.
+// Command is one execution of a use case that changes data. It holds what each stage of the pipeline needs.
 type Command[R any] struct {
 	UseCase
 	Actor Actor
 
-	// Target is what the command names: TheOrder(id) or NoOrder(). A command without one is refused.
+	// Target is the order that the command acts on: TheOrder(id) or NoOrder(). A command without a target is refused.
 	Target Target
-	// Validate checks the input by itself, before any transaction.
+	// Validate checks the input alone, before the transaction.
 	Validate func() error
-	// Handle does the work.
+	// Handle runs in the transaction and makes the change.
 	Handle func(ctx context.Context, tx Tx) (R, error)
 
 	// Keyed and Input are set where the mode is ModeKey. Input is the mapped input that the fingerprint covers, the
@@ -25,16 +25,16 @@ type Command[R any] struct {
 	Input any
 }
 
-// Keyed is what the boundary hands over with a command that has a client key.
+// Keyed holds what the HTTP boundary passes with a command that has a client key.
 type Keyed[R any] struct {
 	Key   string
 	Route string // method, path template and path parameters: the identity of the route
-	// Render turns the result into the answer that is sent now and replayed later. It belongs to the boundary.
+	// Render turns the result into the response that is sent now and replayed later. The HTTP boundary supplies it.
 	Render func(R) (Reply, error)
 }
 
-// Target is what a command names and the pipeline authorizes inside the transaction. Its zero value is no target, so
-// that a use case which forgets to state one fails instead of working on another customer's order.
+// Target is the order that the pipeline authorizes inside the transaction. The zero value is invalid, so a use case
+// that forgets to set a target fails instead of changing another customer's order.
 type Target struct {
 	kind  targetKind
 	order domain.OrderID
@@ -48,26 +48,26 @@ const (
 	targetOrder
 )
 
-// NoOrder is the target of a command that names no order. The actor's tenant alone bounds what it can reach.
+// NoOrder is the target of a command that does not act on an order. Only the actor's tenant limits what it can access.
 func NoOrder() Target { return Target{kind: targetNone} }
 
 // TheOrder is the target of a command on one order: the actor must be its customer, staff or an administrator.
 func TheOrder(id domain.OrderID) Target { return Target{kind: targetOrder, order: id} }
 
-// Reply is an answer as the boundary rendered it: kept and given back byte for byte, never looked into here.
+// Reply is a response as the HTTP boundary rendered it. It is stored and replayed byte for byte and never parsed here.
 type Reply struct {
 	Status int
 	Header []byte
 	Body   []byte
 }
 
-// Outcome is what a keyed command answers.
+// Outcome is the result of a keyed command.
 type Outcome struct {
 	Reply
 	Replayed bool
 }
 
-// run carries a command without a client key through its stages.
+// run runs the stages of a command without a client key.
 func run[R any](ctx context.Context, s *Service, c Command[R]) (result R, err error) {
 	if err := admit(c); err != nil {
 		return result, err
@@ -82,12 +82,12 @@ func run[R any](ctx context.Context, s *Service, c Command[R]) (result R, err er
 	return result, err
 }
 
-// runKeyed carries a command with a client key through its stages, in this order and no other:
+// runKeyed runs the stages of a command with a client key, in this order:
 //
 //	authorize → validate → transaction { authorize the target → idempotency { handler } }
 //
-// So a denied or invalid attempt neither spends a key nor replays a result, and the change, the outbox jobs
-// and the answer under its key commit together or not at all.
+// So a denied or invalid request neither uses up a key nor replays a result. The change, the outbox jobs and the stored
+// response commit together or not at all.
 func runKeyed[R any](ctx context.Context, s *Service, c Command[R]) (outcome Outcome, err error) {
 	if err := admit(c); err != nil {
 		return Outcome{}, err
@@ -107,7 +107,7 @@ func runKeyed[R any](ctx context.Context, s *Service, c Command[R]) (outcome Out
 	return outcome, err
 }
 
-// admit is the stages before the transaction: authorize, then validate.
+// admit runs the stages before the transaction: authorize, then validate.
 func admit[R any](c Command[R]) error {
 	if c.Target.kind == targetUnstated {
 		return fmt.Errorf("use case %s states no target", c.Operation)
@@ -121,8 +121,8 @@ func admit[R any](c Command[R]) error {
 	return c.Validate()
 }
 
-// authorizeTarget checks that the actor may touch the order that the command names. Another customer's order, another
-// tenant's order and no order at all are the same to the caller: ErrOrderNotFound.
+// authorizeTarget checks that the actor may touch the order that the command names. A missing order, another customer's
+// order and another tenant's order all give ErrOrderNotFound.
 func authorizeTarget[R any](ctx context.Context, tx Tx, c Command[R]) error {
 	if c.Target.kind == targetNone {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"example.com/orders/internal/domain"
 )
 
-// PlaceOrderInput is what a customer asks for. Its JSON is the canonical input of the fingerprint.
+// PlaceOrderInput is the input of place-order. Its JSON is the canonical input of the fingerprint.
 type PlaceOrderInput struct {
 	Currency      string         `json:"currency"`
 	Lines         []domain.Item  `json:"lines"`
@@ -27,7 +27,7 @@ func (in PlaceOrderInput) validate() error {
 	return v.Err()
 }
 
-// PlaceOrder reserves stock, stores the order with its pending payment, and leaves a charge-order job in the outbox:
+// PlaceOrder reserves stock, stores the order with its pending payment, and enqueues a charge-order job in the outbox,
 // all in one transaction.
 func (s *Service) PlaceOrder(ctx context.Context, a Actor, k Keyed[domain.OrderState], in PlaceOrderInput) (Outcome, error) {
 	return runKeyed(ctx, s, Command[domain.OrderState]{

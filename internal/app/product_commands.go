@@ -9,12 +9,12 @@ import (
 
 var errProductExists = domain.Refuse(CodeProductExists, "There is a product with this sku already.")
 
-// PutProductInput is a product as an editor wants it to be.
+// PutProductInput is the new state of a product.
 type PutProductInput struct {
 	SKU      string
 	Details  domain.ProductDetails
-	Create   bool     // only if there is none yet
-	Expected Expected // otherwise: the versions that the editor accepts
+	Create   bool     // create the product; fail if it exists
+	Expected Expected // for an edit: the versions that the caller accepts
 }
 
 func (in PutProductInput) validate() error {
@@ -26,7 +26,8 @@ func (in PutProductInput) validate() error {
 	return v.Err()
 }
 
-// PutProduct conflicts with itself: without the version, one editor's price would silently replace another's.
+// PutProduct conflicts with itself: without a version check, one editor's price would silently overwrite another's
+// (lost update).
 func (s *Service) PutProduct(ctx context.Context, a Actor, in PutProductInput) (domain.ProductState, error) {
 	return run(ctx, s, Command[domain.ProductState]{
 		UseCase:  UseCasePutProduct,
@@ -82,7 +83,8 @@ func (in AdjustStockInput) validate() error {
 	return v.Err()
 }
 
-// AdjustStock takes no version: deltas commute, so concurrent ones queue on the stock's row and all of them count.
+// AdjustStock takes no version: deltas commute, so concurrent requests wait for the row lock and all of them are
+// applied.
 func (s *Service) AdjustStock(ctx context.Context, a Actor, k Keyed[domain.StockState], in AdjustStockInput) (Outcome, error) {
 	return runKeyed(ctx, s, Command[domain.StockState]{
 		UseCase:  UseCaseAdjustStock,

@@ -13,9 +13,9 @@ import (
 
 // PaymentProvider is the payment provider, Stripe, as the use cases see it.
 //
-// A nil error means that the answer is about exactly what was asked: its id, amount, currency and metadata were
-// compared. An error is one of those below where the use case has to tell it apart; any other error means only that the
-// outcome is not known, and that the caller learns it by retrieving the object.
+// A nil error means that the id, amount, currency and metadata of the answer match the request. The errors below are
+// those that use cases handle differently. Any other error means that the outcome is unknown: the caller learns it by
+// retrieving the object.
 type PaymentProvider interface {
 	// CreateIntent creates an unconfirmed PaymentIntent. It moves no money.
 	CreateIntent(ctx context.Context, r IntentRequest) (Intent, error)
@@ -23,7 +23,8 @@ type PaymentProvider interface {
 	ConfirmIntent(ctx context.Context, r IntentRequest) (Intent, error)
 	// CancelIntent cancels the intent, unless it has succeeded or is processing.
 	CancelIntent(ctx context.Context, r IntentRequest) (Intent, error)
-	// RetrieveIntent reads the intent by its id. It does not lag behind writes. A zero amount in the request: any amount.
+	// RetrieveIntent reads the intent by its id. It does not lag behind writes. A zero amount in the request matches
+	// any amount.
 	RetrieveIntent(ctx context.Context, r IntentRequest) (Intent, error)
 	// SearchIntents finds every intent of the order by its metadata. It lags behind writes, by a minute or more.
 	SearchIntents(ctx context.Context, r IntentRequest) ([]Intent, error)
@@ -33,18 +34,18 @@ type PaymentProvider interface {
 	// ListRefunds lists every refund of an intent. It does not lag behind writes.
 	ListRefunds(ctx context.Context, r IntentRequest) ([]ProviderRefund, error)
 
-	// List returns one page of what the provider holds: the objects of a stream that were created since From.
+	// List returns one page of a stream: the provider's objects that were created since From.
 	List(ctx context.Context, q ProviderQuery) (ProviderPage, error)
 }
 
-// What a use case has to tell apart in a failed call.
+// The errors of a failed call that use cases handle differently.
 var (
-	// ErrProviderPaused says that the provider fails and was not asked: nothing happened.
-	ErrProviderPaused = errors.New("provider is failing and was not asked")
-	// ErrKeyUnusable says that the provider's key cannot tell any more what happened: the provider answered 5xx, which
+	// ErrProviderPaused means that the circuit breaker is open: the provider was not called, so nothing happened.
+	ErrProviderPaused = errors.New("provider is failing and was not called")
+	// ErrKeyUnusable means that a retry under the same idempotency key cannot succeed: the provider answered 5xx, which
 	// it may have saved under the key, or 400 idempotency_error. The next attempt needs the next generation of the key.
 	ErrKeyUnusable = errors.New("provider key is not usable any more")
-	// ErrMismatch says that the provider's answer is about another object, amount or currency than was asked.
+	// ErrMismatch means that the answer's object, amount or currency differs from the request.
 	ErrMismatch = errors.New("provider's answer is not about what was asked")
 )
 
@@ -53,12 +54,12 @@ type RateLimitedError struct{ After time.Duration } // zero: the provider did no
 
 func (e *RateLimitedError) Error() string { return fmt.Sprintf("provider asks to wait %s", e.After) }
 
-// RefusedError is the provider's definite no to a request (400, 402 or 404): this attempt did nothing. The provider may
-// have saved it under the key, so that a later attempt needs the next generation of the key.
+// RefusedError is a definite refusal by the provider (400, 402 or 404): this attempt did nothing. The provider may have
+// saved it under the key, so that a later attempt needs the next generation of the key.
 type RefusedError struct {
 	Code string // "type/code/decline_code", each as the provider sends it, bounded; for rows and logs
-	// Final tells that the refusal is about this charge or refund itself and stays (a charge that is refunded already
-	// or disputed); false: its cause can be a mistake of the account's owner.
+	// Final is true when the refusal is permanent for this charge or refund (the charge is already refunded, or
+	// disputed). False: the cause can be a configuration mistake in the provider account.
 	Final bool
 }
 
@@ -77,7 +78,7 @@ const (
 	IntentCanceled              IntentStatus = "canceled"
 )
 
-// IntentRequest names one intent of an order and what it must be about.
+// IntentRequest identifies one intent of an order, with the values that the answer must have.
 type IntentRequest struct {
 	Ref           OrderRef
 	IntentID      string // empty: not known yet
@@ -86,7 +87,7 @@ type IntentRequest struct {
 	Generation    int // of the idempotency key: 1 at first, one more after each ErrKeyUnusable
 }
 
-// Intent is what the provider says of an intent.
+// Intent is the provider's state of a PaymentIntent.
 type Intent struct {
 	ID        string
 	Status    IntentStatus
@@ -94,16 +95,16 @@ type Intent struct {
 	LastError string // the provider's codes of the last failed attempt, bounded; empty: none
 }
 
-// RefundRequest names one refund of an order and what it must be about.
+// RefundRequest identifies one refund of an order, with the values that the answer must have.
 type RefundRequest struct {
 	Ref        OrderRef
 	RefundID   uuid.UUID
 	IntentID   string
 	Amount     domain.Money
-	Generation int // of the idempotency key; 0: the key of the release before this one, which has no tenant
+	Generation int // of the idempotency key; 0: the key of the previous release, which has no tenant
 }
 
-// ProviderRefund is what the provider says of a refund.
+// ProviderRefund is the provider's state of a refund.
 type ProviderRefund struct {
 	ID       string
 	RefundID uuid.UUID // from its metadata; zero: this service did not ask for it
@@ -116,14 +117,14 @@ type ProviderRefund struct {
 // ProviderStream is a list of the provider that reconcile-payments pages through.
 type ProviderStream string
 
-// The streams. Events tell of changes to objects that were created earlier.
+// The streams. Events report changes to objects that were created earlier.
 const (
 	StreamIntents ProviderStream = "payment_intents"
 	StreamRefunds ProviderStream = "refunds"
 	StreamEvents  ProviderStream = "events"
 )
 
-// ProviderQuery asks for one page of a stream, newest first, as the provider lists.
+// ProviderQuery requests one page of a stream, newest first.
 type ProviderQuery struct {
 	Stream ProviderStream
 	From   time.Time // created then or later, by the provider's clock; zero: from the beginning
@@ -139,7 +140,7 @@ type ProviderPage struct {
 	More    bool
 }
 
-// ProviderObject is what the provider holds, or what an event of the provider is about: exactly one of its pointers is set.
+// ProviderObject is one object at the provider. Exactly one of its pointers is set.
 type ProviderObject struct {
 	Ref    OrderRef // from its metadata; a zero OrderID: this service did not make it
 	Intent *Intent
@@ -147,27 +148,28 @@ type ProviderObject struct {
 	Charge *ProviderCharge
 }
 
-// ProviderCharge is the charge of an intent after a refund. Unlike a refund that was made by hand, it bears the metadata
-// of its intent.
+// ProviderCharge is the charge of an intent after a refund. Unlike a refund that was made by hand, it carries the
+// metadata of its intent.
 type ProviderCharge struct {
 	IntentID string
 	Refunded domain.Money
 }
 
-// ProviderEvent is a verified notification of the provider. It is a hint of what to look at, never a fact.
+// ProviderEvent is a verified notification of the provider. It is only a hint: the use case retrieves the object before
+// it acts.
 type ProviderEvent struct {
 	ID       string
 	Type     string   // such as payment_intent.succeeded
 	Ref      OrderRef // from its object's metadata; a zero OrderID: not about an order of this service
-	IntentID string   // the intent that it is about; empty: not known
+	IntentID string   // the intent that the event belongs to; empty: not known
 	Dispute  bool     // a dispute was opened, changed or closed
 }
 
-// EventParser verifies the signature over the raw body of a provider's notification and reads it.
-// ErrInvalidSignature: it is not the provider's, or too old. Any other error: it cannot be read.
+// EventParser verifies the signature over the raw body of a provider event and parses it. It returns
+// ErrInvalidSignature when the signature is wrong or too old; any other error means that the event cannot be parsed.
 type EventParser interface {
 	ParseEvent(body []byte, signature string) (ProviderEvent, error)
 }
 
-// ErrInvalidSignature says that a notification was not signed by the provider, or too long ago.
+// ErrInvalidSignature means that an event was not signed by the provider, or was signed too long ago.
 var ErrInvalidSignature = errors.New("invalid signature of a provider event")

@@ -7,9 +7,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// ReceiveProviderEvent is the use case receive-provider-event. It keeps the event's id and enqueues settle-payment, both in
-// one transaction; a repetition does neither. An event that is about no order of this service is accepted and ignored:
-// the provider would send it again. Disputes are counted once.
+// ReceiveProviderEvent is the use case receive-provider-event. It stores the event's id and enqueues settle-payment in
+// one transaction; a repeated delivery does neither. An event that belongs to no order of this service is accepted and
+// ignored, because the provider would redeliver a refused one. Disputes are counted once.
 func (s *Service) ReceiveProviderEvent(ctx context.Context, e ProviderEvent) error {
 	ours := e.Ref.OrderID != uuid.Nil
 	if !ours && !e.Dispute {

@@ -26,7 +26,7 @@ func (a Actor) allow(u UseCase) error {
 	return nil
 }
 
-// GetOrder answers an order of the actor, or any of its tenant for orders:admin.
+// GetOrder returns an order of the actor, or with orders:admin any order of the tenant.
 func (s *Service) GetOrder(ctx context.Context, a Actor, id domain.OrderID) (domain.OrderState, error) {
 	if err := a.allow(UseCaseGetOrder); err != nil {
 		return domain.OrderState{}, err
@@ -41,7 +41,7 @@ func (s *Service) GetOrder(ctx context.Context, a Actor, id domain.OrderID) (dom
 	return o, nil
 }
 
-// GetPayment answers the payment of an order that the actor may read.
+// GetPayment returns the payment of an order that the actor may read.
 func (s *Service) GetPayment(ctx context.Context, a Actor, id domain.OrderID) (domain.PaymentState, error) {
 	if err := a.allow(UseCaseGetPayment); err != nil {
 		return domain.PaymentState{}, err
@@ -56,7 +56,7 @@ func (s *Service) GetPayment(ctx context.Context, a Actor, id domain.OrderID) (d
 	return p, nil
 }
 
-// ListOrders lists the actor's orders, newest first; with orders:admin, those of its tenant.
+// ListOrders lists the actor's orders, newest first; with orders:admin, all orders of the tenant.
 func (s *Service) ListOrders(
 	ctx context.Context, a Actor, status domain.OrderStatus, after domain.OrderID, limit int,
 ) (Page[domain.OrderState], error) {
@@ -71,7 +71,7 @@ func (s *Service) ListOrders(
 	return page(items, limit), err
 }
 
-// GetProduct answers a product of the catalogue.
+// GetProduct returns a product of the catalogue.
 func (s *Service) GetProduct(ctx context.Context, a Actor, sku string) (domain.ProductState, error) {
 	if err := a.allow(UseCaseGetProduct); err != nil {
 		return domain.ProductState{}, err
@@ -91,7 +91,7 @@ func (s *Service) ListProducts(
 	return page(items, limit), err
 }
 
-// GetStock answers the units on hand of a product.
+// GetStock returns the units on hand of a product.
 func (s *Service) GetStock(ctx context.Context, a Actor, sku string) (domain.StockState, error) {
 	if err := a.allow(UseCaseGetStock); err != nil {
 		return domain.StockState{}, err

@@ -15,9 +15,9 @@ import (
 type ReconcileLimits struct {
 	Age     time.Duration // how long a charge or refund may be undecided without a job before it gets another
 	Orphans int           // charges and refunds that get a job again
-	Pages   int           // pages of each stream of the provider, of 100 objects each
-	Returns int           // unmatched charges that are given back
-	// ReturnAfter is how long the charge of an order that is not here is only alerted before it is given back.
+	Pages   int           // pages that are read of each provider stream, of 100 objects each
+	Returns int           // unmatched charges that are refunded
+	// ReturnAfter is the time between the alert about a charge of an unknown order and its refund.
 	ReturnAfter time.Duration
 }
 
@@ -25,14 +25,14 @@ type ReconcileLimits struct {
 type Reconciled struct {
 	Enqueued int // charges and refunds that got a job again
 	Compared int // objects of the provider that were compared
-	Differed int // of these, the ones for which settle-payment was enqueued
-	Returned int // unmatched charges that were given back
+	Differed int // objects that differed, for which settle-payment was enqueued
+	Returned int // unmatched charges that were refunded
 }
 
-// ReconcilePayments is the net beneath outbox and events, in both directions: what is undecided here without a live job
-// gets one; what the provider holds since a durable watermark is compared with what is here, and settle-payment is
-// enqueued for what differs; and money that no payment accounts for goes back. Every step is bounded and goes on in the
-// next run where it ended in this one.
+// ReconcilePayments repairs what outbox and events have missed. It enqueues a job for every undecided charge or refund
+// that has none. It compares the provider's objects since a stored watermark with the payments, and enqueues
+// settle-payment for each difference. It refunds charges that belong to no payment. Every step is bounded; the next run
+// continues where this one ended.
 func (s *Service) ReconcilePayments(ctx context.Context, l ReconcileLimits, done Completion) (r Reconciled, err error) {
 	if r.Enqueued, err = s.enqueueOrphans(ctx, l); err != nil {
 		return r, fmt.Errorf("enqueue orphans: %w", err)
@@ -78,12 +78,12 @@ func enqueueAgain(ctx context.Context, outbox Outbox, o Orphan) error {
 	return outbox.ChargeOrder(ctx, o.Ref)
 }
 
-// pageSize is the most that the provider lists at once.
+// pageSize is the provider's maximum page size.
 const pageSize = 100
 
-// comparePage compares one page of a stream and moves the watermark, in one transaction each. The provider lists the
-// newest first, so the watermark moves only once a whole pass has reached the old one; it becomes the time of the newest
-// object of the pass's first page, by the provider's own clock.
+// comparePage compares one page of a stream and moves the watermark in a transaction of its own. The provider lists the
+// newest first, so the watermark moves only once a whole pass has reached the old one; it becomes the time of the
+// newest object of the pass's first page, by the provider's own clock.
 func (s *Service) comparePage(ctx context.Context, stream ProviderStream, r *Reconciled) (more bool, err error) {
 	var w Watermark
 	if err := s.store.InTx(ctx, func(ctx context.Context, tx Tx) (err error) {
@@ -96,7 +96,7 @@ func (s *Service) comparePage(ctx context.Context, stream ProviderStream, r *Rec
 	defer cancel()
 	page, err := s.provider.List(asked, ProviderQuery{Stream: stream, From: w.From, After: w.After, Limit: pageSize})
 	if refused, ok := errors.AsType[*RefusedError](err); ok && w.After != "" {
-		// The provider does not know any more where the pass ended: the next run begins it again.
+		// The provider no longer knows the cursor: the next run starts the pass again.
 		return false, errors.Join(refused, s.saveWatermark(ctx, w, Watermark{Stream: stream, From: w.From}))
 	}
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *Service) comparePage(ctx context.Context, stream ProviderStream, r *Rec
 	return page.More, s.moveWatermark(ctx, w, page)
 }
 
-// moveWatermark notes that a page was compared.
+// moveWatermark records that a page was compared.
 func (s *Service) moveWatermark(ctx context.Context, seen Watermark, page ProviderPage) error {
 	next := seen
 	if seen.After == "" {
@@ -142,7 +142,7 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// compare enqueues settle-payment for every object that does not agree with the payment here.
+// compare enqueues settle-payment for every object that differs from the stored payment.
 func (s *Service) compare(ctx context.Context, objects []ProviderObject) (differed int, err error) {
 	for _, o := range objects {
 		if o.Ref.OrderID == uuid.Nil {
@@ -171,7 +171,7 @@ func (s *Service) compare(ctx context.Context, objects []ProviderObject) (differ
 	return differed, nil
 }
 
-// moved tells whether money moved by an object.
+// moved reports whether money moved by an object.
 func (o ProviderObject) moved() bool { return o.Intent != nil && o.Intent.Status == IntentSucceeded }
 
 func (o ProviderObject) intentID() string {
@@ -185,8 +185,8 @@ func (o ProviderObject) intentID() string {
 	}
 }
 
-// agrees tells whether a payment says what an object of the provider says. The object may be older than the payment, so
-// only what can still change the payment counts.
+// agrees reports whether a payment matches the provider's object. The object may be older than the payment, so only
+// differences that can still change the payment count.
 func agrees(payment *domain.Payment, o ProviderObject) bool {
 	p := payment.State()
 	switch {

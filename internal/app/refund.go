@@ -6,7 +6,7 @@ import (
 	"example.com/orders/internal/domain"
 )
 
-// RefundOrderInput is one refund that staff grants. Its JSON is part of the canonical input of the fingerprint.
+// RefundOrderInput is one refund that staff requests. Its JSON is part of the canonical input of the fingerprint.
 type RefundOrderInput struct {
 	OrderID  domain.OrderID `json:"-"` // part of the route
 	Amount   int64          `json:"amount"`
@@ -14,7 +14,7 @@ type RefundOrderInput struct {
 	Reason   string         `json:"reason,omitzero"`
 }
 
-// RefundReceipt is what refund-order answers.
+// RefundReceipt is the result of refund-order.
 type RefundReceipt struct {
 	OrderID domain.OrderID
 	Refund  domain.Refund
@@ -32,8 +32,8 @@ func (in RefundOrderInput) validate() error {
 	return v.Err()
 }
 
-// RefundOrder adds a pending refund to the payment and leaves a refund-charge job in the outbox. It takes no version:
-// refunds commute as long as their sum stays within the charge, so concurrent ones queue on the payment's row.
+// RefundOrder adds a pending refund to the payment and enqueues a refund-charge job in the outbox. It takes no version:
+// refunds commute as long as their sum stays within the charge, so concurrent requests wait for the payment's row lock.
 func (s *Service) RefundOrder(ctx context.Context, a Actor, k Keyed[RefundReceipt], in RefundOrderInput) (Outcome, error) {
 	return runKeyed(ctx, s, Command[RefundReceipt]{
 		UseCase:  UseCaseRefundOrder,
@@ -68,7 +68,7 @@ func (s *Service) requestRefund(
 	return r, tx.Outbox().RefundCharge(ctx, OrderRef{p.State().Tenant, p.State().OrderID}, r.ID)
 }
 
-// refundBalance gives back what is left of a charge; the caller saves the payment.
+// refundBalance requests a refund of the remaining balance; the caller saves the payment.
 func (s *Service) refundBalance(ctx context.Context, tx Tx, p *domain.Payment, reason string) error {
 	balance := p.State().Balance()
 	if balance.Amount == 0 {

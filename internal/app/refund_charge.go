@@ -12,13 +12,13 @@ import (
 	"example.com/orders/internal/domain"
 )
 
-// RefundCharge is the job behind a refund:
+// RefundCharge is the job that makes a refund at the provider:
 //
 //	load, noting that the provider is asked → unless this is the first attempt at a young refund, list the intent's refunds
 //	and look for this one → create it → record the outcome with the job's completion
 //
-// An error means that the job must run again. Running it again at any point, twice at once too, is safe: the list does
-// not lag behind writes, and attempts at once send one key.
+// An error means that the job must run again. Running it again at any point, or two runs at the same time, is safe: the
+// list does not lag behind writes, and concurrent attempts send the same idempotency key.
 func (s *Service) RefundCharge(ctx context.Context, ref OrderRef, id uuid.UUID, done Completion) error {
 	r := refunding{Service: s, ref: ref, id: id, done: done}
 	if err := r.run(ctx); err != nil {
@@ -35,12 +35,12 @@ type refunding struct {
 	done Completion
 }
 
-// refundLook is what one transaction saw of a refund.
+// refundLook is a refund as one transaction read it.
 type refundLook struct {
 	payment domain.PaymentState
 	refund  domain.Refund
 	now     time.Time // the database's
-	first   bool      // the provider was never asked for this refund
+	first   bool      // no call for this refund has been made
 }
 
 func (l refundLook) request() RefundRequest {
@@ -91,8 +91,8 @@ func (r refunding) load(ctx context.Context) (seen refundLook, settled bool, err
 	return seen, settled, err
 }
 
-// ask finds the refund at the provider, or creates it. A restore can make an old refund look as if it had never been asked
-// for, and the provider may have pruned its key.
+// ask finds the refund at the provider, or creates it. After a restore from backup an old refund can look as if it had
+// never been requested, and the provider may have pruned its key.
 func (r refunding) ask(ctx context.Context, seen refundLook) (ProviderRefund, error) {
 	if !seen.first || seen.now.Sub(seen.refund.CreatedAt) > searchLag {
 		found, ok, err := r.find(ctx, seen)
@@ -106,7 +106,7 @@ func (r refunding) ask(ctx context.Context, seen refundLook) (ProviderRefund, er
 	return r.provider.CreateRefund(ctx, seen.request())
 }
 
-// find looks for this refund among those of the intent.
+// find searches the intent's refunds for this one.
 func (r refunding) find(ctx context.Context, seen refundLook) (ProviderRefund, bool, error) {
 	list, err := r.provider.ListRefunds(ctx, intentRequest(seen.payment))
 	i := slices.IndexFunc(list, func(f ProviderRefund) bool { return f.localID() == r.id })
@@ -116,8 +116,8 @@ func (r refunding) find(ctx context.Context, seen refundLook) (ProviderRefund, b
 	return list[i], true, nil
 }
 
-// failed notes what the next run has to know of a failed call, and returns the error for the job. A refund that the
-// provider refuses for good, or has refused for too long, has failed.
+// failed stores what the next run needs to know about a failed call, and returns the job's error. A refund that the
+// provider refuses permanently, or has refused for too long, becomes failed.
 func (r refunding) failed(ctx, asked context.Context, seen refundLook, cause error) error {
 	if errors.Is(cause, ErrMismatch) {
 		r.monitor.Finding(ctx, FindingMismatch, r.ref, r.id.String())
@@ -146,8 +146,9 @@ func (r refunding) failed(ctx, asked context.Context, seen refundLook, cause err
 	return errors.Join(cause, err)
 }
 
-// refused ends a refund that the provider refuses. What it refuses can have gone back before, by a refund that is not known
-// here, as after a restore from a backup: that one could not be adopted while this one held the balance.
+// refused fails a refund that the provider refuses. The provider may refuse it because the money was already returned
+// by a refund that is missing in the database, as after a restore from backup. That refund could not be adopted while
+// this one reserved the balance.
 func (r refunding) refused(ctx, asked context.Context, seen refundLook, cause *RefusedError) error {
 	others, err := r.provider.ListRefunds(asked, intentRequest(seen.payment))
 	made := slices.ContainsFunc(others, func(f ProviderRefund) bool { return f.localID() == r.id })
@@ -169,8 +170,8 @@ func (r refunding) record(ctx context.Context, answer ProviderRefund) error {
 	return r.settleRefunds(ctx, r.ref, []ProviderRefund{answer}, r.done)
 }
 
-// settleRefunds is the one place where what the provider says of refunds becomes that of the payment: their jobs, events
-// and reconciliation all end here. Repeating it changes nothing.
+// settleRefunds copies the provider's state of refunds to the payment. Jobs, events and reconciliation all call it. It
+// is idempotent.
 func (s *Service) settleRefunds(ctx context.Context, ref OrderRef, list []ProviderRefund, done Completion) error {
 	var found []finding
 	err := s.store.InTx(ctx, func(ctx context.Context, tx Tx) error {
@@ -199,14 +200,14 @@ func (s *Service) settleRefunds(ctx context.Context, ref OrderRef, list []Provid
 	return nil
 }
 
-// settleRefund brings one refund of the payment to what the provider says of it:
+// settleRefund copies the provider's state of one refund to the payment:
 //
 //	provider \ here   unknown                            pending             succeeded            failed
 //	pending           adopted, where it fits             –                   –                    –
 //	succeeded         adopted, where it fits             succeeded           –                    succeeded, where it fits
 //	failed            –                                  failed, alerted     failed, alerted      –
 //
-// One that does not fit the payment (another amount, more than the balance) is left alone and alerted.
+// A refund that does not fit the payment (another amount, more than the balance) is not changed and raises an alert.
 func settleRefund(p *domain.Payment, f ProviderRefund, now time.Time) (changed bool, found []finding) {
 	known, here := p.Refund(f.localID())
 	switch {
@@ -245,7 +246,8 @@ func adoptRefund(p *domain.Payment, f ProviderRefund, now time.Time) (changed bo
 	return true, []finding{{FindingRefundAdopted, f.ID}}
 }
 
-// localID is the refund's id here: from its metadata, or, for one that was made by hand, derived from the provider's.
+// localID is the refund's id in this service: from its metadata, or, for a refund that was made by hand, derived from
+// the provider's id.
 func (f ProviderRefund) localID() uuid.UUID {
 	if f.RefundID != uuid.Nil {
 		return f.RefundID

@@ -13,9 +13,9 @@ import (
 //
 // Writes may be collected and sent later: their errors can come with a later call or with the commit.
 //
-// Every repository's Save compares the stored version with the loaded one and returns ErrStale when they differ; the
-// aggregate then has its new version. ForUpdate locks the row until the transaction ends. A use case that needs
-// several locks takes them in the order Order, Payment, Stock by sku. What is missing is ErrNotFound.
+// Every repository's Save compares the stored version with the loaded one and returns ErrStale when they differ. After
+// a Save the aggregate has its new version. ForUpdate locks the row until the transaction ends. A use case that needs
+// several locks takes them in the order Order, Payment, Stock by sku. A missing aggregate is ErrNotFound.
 
 // Orders is the repository of orders.
 type Orders interface {
@@ -24,8 +24,8 @@ type Orders interface {
 	ForUpdate(ctx context.Context, tenant string, id domain.OrderID) (*domain.Order, error)
 	// WithPayment locks the order, then its payment.
 	WithPayment(ctx context.Context, tenant string, id domain.OrderID) (*domain.Order, *domain.Payment, error)
-	// AsSeen is WithPayment for a caller that has just read both: it locks them and expects that neither was changed since.
-	// Where one was, the transaction runs again, and AsSeen then reads them.
+	// AsSeen is WithPayment for a caller that has just read both. It locks them and expects both to be unchanged. If
+	// one was changed, the transaction runs again, and AsSeen then reads both.
 	AsSeen(ctx context.Context, seen Look) (*domain.Order, *domain.Payment, error)
 	Save(ctx context.Context, o *domain.Order) error
 }
@@ -39,7 +39,7 @@ type Payments interface {
 
 // Products is the repository of the catalogue.
 type Products interface {
-	// ForSale reads the products and locks their stock, in ascending order of sku; both by sku.
+	// ForSale reads the products and locks their stock, in ascending order of sku. Both maps have the sku as key.
 	ForSale(ctx context.Context, tenant string, skus []string) (
 		map[string]domain.ProductState, map[string]*domain.Stock, error)
 	// Add returns ErrExists where the sku is taken.
@@ -56,37 +56,38 @@ type StockRepository interface {
 	Save(ctx context.Context, changed []*domain.Stock) error
 }
 
-// OrderRef names an order across tenants: all that a job carries.
+// OrderRef identifies an order across tenants. A job carries only this.
 type OrderRef struct {
 	Tenant  string
 	OrderID domain.OrderID
 }
 
-// Outbox notes, in the transaction of the change, work that must happen after its commit.
+// Outbox enqueues jobs in the transaction of the change. They run after its commit (transactional outbox).
 type Outbox interface {
 	ChargeOrder(ctx context.Context, ref OrderRef) error
 	RefundCharge(ctx context.Context, ref OrderRef, refund uuid.UUID) error
-	// SettlePayment asks for a look at the payment's objects at the provider, and at the intent where one is named.
+	// SettlePayment enqueues a job that retrieves the payment's objects from the provider, and the named intent if
+	// there is one.
 	SettlePayment(ctx context.Context, ref OrderRef, intentID string) error
-	// SettlePaymentOnce is SettlePayment, unless such a job waits already: it will see all that there is to see now.
+	// SettlePaymentOnce is SettlePayment, unless such a job is already waiting: that job will read the current state.
 	SettlePaymentOnce(ctx context.Context, ref OrderRef, intentID string) error
 	// Orphans finds, at most limit, the charges and refunds that have been undecided since before and have no live job.
 	Orphans(ctx context.Context, before time.Time, limit int) ([]Orphan, error)
 }
 
-// Orphan is a payment or a refund that the provider has not decided and for which no job is alive.
+// Orphan is an undecided charge or refund that has no live job.
 type Orphan struct {
 	Ref    OrderRef
 	Refund uuid.UUID // zero: the charge
 }
 
-// Inbox is the ids of the provider events that were received.
+// Inbox stores the ids of received provider events.
 type Inbox interface {
-	// Add keeps an event's id until expires. False: it is kept already.
+	// Add stores an event's id until expires. It returns false if the id is already stored.
 	Add(ctx context.Context, e ProviderEvent, now, expires time.Time) (bool, error)
 }
 
-// UnmatchedCharge is money that the provider holds and that no payment accounts for.
+// UnmatchedCharge is a charge at the provider that belongs to no payment.
 type UnmatchedCharge struct {
 	Ref           OrderRef
 	Intent        Intent
@@ -94,23 +95,23 @@ type UnmatchedCharge struct {
 	KeyGeneration int         // of the provider's idempotency key of its refund
 }
 
-// UnmatchedCharges is the repository of unmatched charges. A row is added once and kept for good, as the explanation of
-// the refund, unless its order comes back before there is one.
+// UnmatchedCharges is the repository of unmatched charges. A row is added once and kept for ever, because it explains
+// the refund. It is dropped if the order is restored before the refund.
 type UnmatchedCharges interface {
-	// Add notes a charge. It tells false where it had been noted before.
+	// Add stores a charge. It returns false if the charge is already stored.
 	Add(ctx context.Context, c UnmatchedCharge, now time.Time) (bool, error)
 	// Open lists, at most limit, the oldest ones that have not been returned: every second charge, and those of unknown
 	// orders that were added before.
 	Open(ctx context.Context, before time.Time, limit int) ([]UnmatchedCharge, error)
-	// Returned notes the refund that gave the money back. It tells false where another run has noted it.
+	// Returned stores the refund of the charge. It returns false if another run has stored it.
 	Returned(ctx context.Context, c UnmatchedCharge, refundID string, now time.Time) (bool, error)
-	// Drop forgets a charge that a payment may account for after all.
+	// Drop deletes a charge that may belong to a payment after all.
 	Drop(ctx context.Context, c UnmatchedCharge) error
 	// NextKey makes the next attempt at the refund use another idempotency key.
 	NextKey(ctx context.Context, c UnmatchedCharge) error
 }
 
-// Watermark tells how far reconcile-payments has compared a stream of the provider.
+// Watermark is how far reconcile-payments has compared a provider stream.
 type Watermark struct {
 	Stream ProviderStream
 	From   time.Time // everything that was created before has been compared; zero: nothing was
@@ -120,16 +121,16 @@ type Watermark struct {
 
 // Watermarks is the repository of watermarks.
 type Watermarks interface {
-	// Lock returns the watermark and keeps other runs of reconcile-payments from it until the transaction ends.
+	// Lock returns the watermark and locks its row until the transaction ends.
 	Lock(ctx context.Context, stream ProviderStream) (Watermark, error)
 	Save(ctx context.Context, w Watermark, now time.Time) error
 }
 
-// Reader answers queries. What is missing is ErrNotFound.
+// Reader runs queries. A missing row is ErrNotFound.
 type Reader interface {
 	Order(ctx context.Context, tenant string, id domain.OrderID) (domain.OrderState, error)
 	Payment(ctx context.Context, tenant string, id domain.OrderID) (p domain.PaymentState, customer string, err error)
-	// Look reads what a charge has to know of an order, without a lock: it may be old at once.
+	// Look reads an order and its payment without a lock, so both may change right after.
 	Look(ctx context.Context, ref OrderRef) (Look, error)
 	// Orders lists newest first.
 	Orders(ctx context.Context, q OrderQuery) ([]domain.OrderState, error)

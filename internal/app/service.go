@@ -10,16 +10,16 @@ import (
 	"example.com/orders/internal/domain"
 )
 
-// Settings are the durations that the use cases depend on; docs/settings argues their values.
+// Settings are the durations that the use cases depend on; docs/settings explains their values.
 type Settings struct {
 	KeyRetention    time.Duration // how long a completed client key is kept
 	EventRetention  time.Duration // how long the id of a provider event is kept
-	ProviderTimeout time.Duration // how long one run of a job may spend with the provider, all its calls together
+	ProviderTimeout time.Duration // how long all provider calls of one job run may take together
 	ProviderLag     time.Duration // how long after a server error a refund may still appear at the provider
-	RefusalLimit    time.Duration // how long a refusal that is no decline is retried before the charge or refund fails
+	RefusalLimit    time.Duration // how long a refusal other than a decline is retried before the charge or refund fails
 }
 
-// Service is the use cases. It has no clock: times are the database's, see Tx.Now.
+// Service implements the use cases. It has no clock: times are the database's, see Tx.Now.
 type Service struct {
 	store    Store
 	reader   Reader
@@ -44,11 +44,11 @@ func notFoundAs(err, as error) error {
 	return err
 }
 
-// Expected is the versions that a caller accepts: those of its If-Match that this service gave out.
+// Expected is the versions that a caller accepts, from its If-Match header.
 type Expected []int64
 
-// check compares what the caller saw with what is stored. It is called inside the transaction that carries the
-// change, on a locked row: nothing can come between the comparison and the commit.
+// check compares the caller's versions with the stored one. It runs in the transaction of the change, on a locked row,
+// so no other change can come between the comparison and the commit.
 func (e Expected) check(stored int64) error {
 	if slices.Contains(e, stored) {
 		return nil
@@ -64,7 +64,7 @@ func skus(lines []domain.Item) []string {
 	return names
 }
 
-// Canonical sorts the versions and drops doubles, so that equal preconditions have equal fingerprints.
+// Canonical sorts the versions and removes duplicates, so that equal preconditions have equal fingerprints.
 func (e Expected) Canonical() Expected {
 	sorted := slices.Clone(e)
 	slices.Sort(sorted)

@@ -6,9 +6,8 @@ import (
 	"example.com/orders/internal/domain"
 )
 
-// settle is the one place where the state of an intent, once the provider has decided, becomes that of order and payment.
-// It is called under their locks by every path that learns of it: the charge's job, events and reconciliation. Repeating it
-// changes nothing.
+// settle applies the final state of an intent to the order and its payment. The caller holds both row locks. The
+// charge's job, events and reconciliation all call it. It is idempotent.
 //
 //	intent                  | payment pending                 | succeeded                  | failed or canceled
 //	succeeded               | charged; refunded where the     | another intent is returned | adopted, and refunded
@@ -60,7 +59,7 @@ func (s *Service) settleSucceeded(
 	return found, tx.Payments().Save(ctx, p)
 }
 
-// fail ends the payment and, with it, an order that is still open: cancelled, its stock back on the shelf.
+// fail marks the payment as failed. An order that is still open is cancelled and its stock returned.
 func (s *Service) fail(ctx context.Context, tx Tx, o *domain.Order, p *domain.Payment) error {
 	if err := p.Fail(tx.Now()); err != nil {
 		return err

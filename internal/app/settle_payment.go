@@ -8,10 +8,10 @@ import (
 	"example.com/orders/internal/domain"
 )
 
-// SettlePayment is the job behind a provider event, a cancellation and a difference that reconciliation found. What
-// asked for it is only a hint: it retrieves the payment's objects from the provider and settles by the same code as
-// charge-order and refund-charge, so a hint that is lost, late, doubled, reordered or false changes nothing.
-// intentID names an intent to look at beside the payment's own; empty: none.
+// SettlePayment is the job that a provider event, a cancellation, or a difference found by reconciliation enqueues. It
+// treats its arguments as a hint: it retrieves the payment's objects from the provider and settles them with the same
+// code as charge-order and refund-charge. So lost, late, repeated, reordered or forged events cannot corrupt a payment.
+// intentID names another intent to retrieve beside the payment's own; empty: none.
 func (s *Service) SettlePayment(ctx context.Context, ref OrderRef, intentID string, done Completion) error {
 	payment, err := s.paymentNow(ctx, ref)
 	if errors.Is(err, ErrNotFound) && intentID != "" {
@@ -30,7 +30,7 @@ func (s *Service) settleKnown(
 ) error {
 	asked, cancel := context.WithTimeout(ctx, s.settings.ProviderTimeout)
 	defer cancel()
-	// The other intent comes first: where it has charged, the payment's own must not be confirmed any more.
+	// The other intent comes first: if it has charged, the payment's own must no longer be confirmed.
 	if intentID != "" && intentID != payment.IntentID {
 		if err := s.settleOther(ctx, asked, ref, payment, intentID); err != nil {
 			return err
@@ -38,7 +38,7 @@ func (s *Service) settleKnown(
 	}
 	payment, err := s.paymentNow(ctx, ref)
 	if err == nil && payment.Status == domain.PaymentPending && payment.IntentID != "" {
-		// Completing this job is left to the end.
+		// The job is completed in the last transaction only.
 		if err := (charge{Service: s, ref: ref, done: notYet}).run(ctx, asked); err != nil {
 			return err
 		}
@@ -56,7 +56,7 @@ func (s *Service) settleKnown(
 	return s.settleRefunds(ctx, ref, refunds, done)
 }
 
-// settleOther looks at an intent that is not the one that the payment has noted. Only one whose money moved matters.
+// settleOther handles an intent that is not the payment's own. Only an intent whose money moved matters.
 func (s *Service) settleOther(
 	ctx, asked context.Context, ref OrderRef, payment domain.PaymentState, intentID string,
 ) error {
@@ -69,7 +69,7 @@ func (s *Service) settleOther(
 	return charge{Service: s, ref: ref, done: notYet}.record(ctx, Look{Payment: payment}, intent)
 }
 
-// settleUnknown looks at an intent of an order that is not here, as after a restore from a backup.
+// settleUnknown handles an intent of an order that is missing in the database, as after a restore from backup.
 func (s *Service) settleUnknown(ctx context.Context, ref OrderRef, intentID string, done Completion) error {
 	asked, cancel := context.WithTimeout(ctx, s.settings.ProviderTimeout)
 	defer cancel()
@@ -96,7 +96,7 @@ func (s *Service) settleUnknown(ctx context.Context, ref OrderRef, intentID stri
 	return err
 }
 
-// noteUnmatched notes a charge that no payment accounts for. It is found once, however often it is met.
+// noteUnmatched stores a charge that belongs to no payment. The finding is reported only the first time.
 func (s *Service) noteUnmatched(ctx context.Context, tx Tx, c UnmatchedCharge) ([]finding, error) {
 	fresh, err := tx.Unmatched().Add(ctx, c, tx.Now())
 	if err != nil || !fresh {

@@ -8,7 +8,7 @@ import (
 	"example.com/orders/internal/domain"
 )
 
-// returnStock puts the units of a cancelled order back, on rows locked in ascending order of sku.
+// returnStock returns the units of a cancelled order to stock. It locks the rows in ascending order of sku.
 func returnStock(ctx context.Context, tx Tx, o domain.OrderState) error {
 	shelf, err := tx.Stock().ForUpdate(ctx, o.Tenant, skus(o.Sold()))
 	if err != nil {
@@ -17,7 +17,7 @@ func returnStock(ctx context.Context, tx Tx, o domain.OrderState) error {
 	return moveStock(ctx, tx, o, shelf, (*domain.Stock).Return)
 }
 
-// moveStock reserves or returns the units that an order sold, on rows that are locked.
+// moveStock reserves or returns the units of an order, on locked rows.
 func moveStock(
 	ctx context.Context, tx Tx, o domain.OrderState, shelf map[string]*domain.Stock,
 	move func(*domain.Stock, int64, time.Time) error,

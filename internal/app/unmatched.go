@@ -10,9 +10,9 @@ import (
 	"example.com/orders/internal/domain"
 )
 
-// returnUnmatched gives back, at most limit, charges that no payment accounts for. A second charge of an order goes back
-// at once. One of an order that is not here waits for delay first: its finding has alerted a person by then, who can stop
-// a service that was pointed at the wrong database.
+// returnUnmatched refunds at most limit charges that belong to no payment. A second charge of an order is refunded at
+// once. A charge of an unknown order is refunded only after delay: by then its finding has alerted an operator, who can
+// stop a service that is connected to the wrong database.
 func (s *Service) returnUnmatched(ctx context.Context, limit int, delay time.Duration) (returned int, err error) {
 	var list []UnmatchedCharge
 	if err := s.store.InTx(ctx, func(ctx context.Context, tx Tx) (err error) {
@@ -31,14 +31,14 @@ func (s *Service) returnUnmatched(ctx context.Context, limit int, delay time.Dur
 			failed = err
 		}
 		if ctx.Err() != nil || errors.Is(err, ErrProviderPaused) {
-			break // what fails for one charge alone must not keep the others here
+			break // a failure of one charge must not stop the others
 		}
 	}
 	return returned, failed
 }
 
-// returnCharge tells whether the charge went back. It did not, and the next run tries again, where the provider refused,
-// has not decided, or where the key has become unusable.
+// returnCharge reports whether the charge was refunded. The next run tries again if the provider refused, has not
+// decided, or if the key has become unusable.
 func (s *Service) returnCharge(ctx context.Context, c UnmatchedCharge) (bool, error) {
 	if explained, err := s.explained(ctx, c); err != nil || explained {
 		return false, err
@@ -76,8 +76,8 @@ func (s *Service) returnCharge(ctx context.Context, c UnmatchedCharge) (bool, er
 	return true, nil
 }
 
-// explained drops the charge of an unknown order that is here by now (it was brought back from elsewhere), and lets
-// settle-payment decide what the charge is.
+// explained drops the charge of an unknown order that exists by now (it was restored), and enqueues settle-payment to
+// handle it.
 func (s *Service) explained(ctx context.Context, c UnmatchedCharge) (here bool, err error) {
 	if c.Kind != FindingUnknownCharge {
 		return false, nil

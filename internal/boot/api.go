@@ -1,5 +1,5 @@
-// Package boot wires the processes together, so that cmd/api, cmd/worker, cmd/dev and the tests all run the same
-// thing. There is no container and no registry: each function builds what it needs, in order, and Stop undoes it.
+// Package boot wires the processes together, so that cmd/api, cmd/worker, cmd/dev and the tests all run the same code.
+// It uses no dependency injection container: each function builds what it needs, in order, and Stop releases it.
 package boot
 
 import (
@@ -32,7 +32,7 @@ type API struct {
 	listener       net.Listener
 	pool           *pgxpool.Pool
 	ready          *readiness
-	stopBackground context.CancelFunc // of the fetching of keys and of the waker
+	stopBackground context.CancelFunc // stops the fetching of keys and the waker
 	failed         chan error
 }
 
@@ -85,7 +85,7 @@ func (a *API) start(ctx context.Context, c config.API, t *telemetry.Telemetry, l
 		return fmt.Errorf("API_ADDR: %w", err)
 	}
 	a.server = newServer(otelhttp.NewHandler(handler, "api", otelhttp.WithTracerProvider(t.Traces),
-		// Its metrics would have a series for every Host header that is sent; our own metrics hold the same figures.
+		// Its metrics would have one series per Host header that a client sends; our own metrics have the same figures.
 		otelhttp.WithMeterProvider(noop.NewMeterProvider()), otelhttp.WithPropagators(t.Propagator()),
 		otelhttp.WithPublicEndpointFn(func(r *http.Request) bool { return !trusted(c.TracePeers, r.RemoteAddr) })),
 		c.RequestTimeout, c.Database.LockTimeout+postgres.CommitTimeout)
@@ -93,15 +93,15 @@ func (a *API) start(ctx context.Context, c config.API, t *telemetry.Telemetry, l
 	return nil
 }
 
-// trusted tells whether the trace context of a peer is taken over. Any other becomes a link: a caller must neither
-// name our requests nor decide which of them are recorded.
+// trusted reports whether a peer's trace context becomes the parent of our spans. An untrusted trace context becomes
+// only a link, so that a caller can neither choose our trace ids nor decide which requests are sampled.
 func trusted(networks []netip.Prefix, peer string) bool {
 	address, err := netip.ParseAddrPort(peer)
 	return err == nil && slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(address.Addr().Unmap()) })
 }
 
-// newServer bounds what a client can hold: headers, body and answer each have their time. A COMMIT that has begun when the
-// limit is reached has the time of commit.
+// newServer sets timeouts for headers, body and response, so that a slow client cannot hold a connection. A COMMIT that
+// has begun when the limit is reached has the time of commit.
 func newServer(handler http.Handler, limit, commit time.Duration) *http.Server {
 	return &http.Server{
 		Handler:           withDeadline(handler, limit),
@@ -114,7 +114,7 @@ func newServer(handler http.Handler, limit, commit time.Duration) *http.Server {
 	}
 }
 
-// withDeadline ends the work of a request after limit; what it could not finish answers try_again.
+// withDeadline cancels a request's context after limit; an unfinished request is answered with try_again.
 func withDeadline(next http.Handler, limit time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), limit)
@@ -123,17 +123,17 @@ func withDeadline(next http.Handler, limit time.Duration) http.Handler {
 	})
 }
 
-// URL is where the API answers.
+// URL is the base URL of the API.
 func (a *API) URL() string { return "http://" + a.listener.Addr().String() }
 
-// Ready tells whether the API can serve: nil, or why not.
+// Ready returns nil if the API can serve, or the reason why it cannot.
 func (a *API) Ready(ctx context.Context) error { return a.ready.database(ctx) }
 
-// Failed receives the error of a server that ended by itself.
+// Failed receives the error of a server that stopped without being asked to.
 func (a *API) Failed() <-chan error { return a.failed }
 
-// Stop stops accepting and lets requests in flight finish for three quarters of the time that ctx leaves. Those that
-// need longer are cut off, which leaves nothing of them, and the pool is closed last.
+// Stop stops accepting and lets requests in flight finish for three quarters of the time that ctx leaves. Requests that
+// need longer are cut off, so their transactions roll back. The pool is closed last.
 func (a *API) Stop(ctx context.Context) error {
 	graceful, cancel := mostOf(ctx)
 	defer cancel()
@@ -146,7 +146,7 @@ func (a *API) Stop(ctx context.Context) error {
 	return errors.Join(err, closePools(ctx, a.ready.pool, a.pool))
 }
 
-// mostOf leaves a quarter of ctx's time for what comes after.
+// mostOf returns a context with three quarters of ctx's remaining time.
 func mostOf(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -155,7 +155,7 @@ func mostOf(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, time.Until(deadline)*3/4)
 }
 
-// closePools waits until every connection is given back and closed, but no longer than ctx lets it.
+// closePools waits until every connection is returned and closed, or until ctx ends.
 func closePools(ctx context.Context, pools ...*pgxpool.Pool) error {
 	closed := make(chan struct{})
 	go func() {
@@ -172,7 +172,7 @@ func closePools(ctx context.Context, pools ...*pgxpool.Pool) error {
 	}
 }
 
-// close undoes a start that failed: nothing is in flight.
+// close releases the resources of a failed start, when no request is in flight.
 func (a *API) close() {
 	if a.stopBackground != nil {
 		a.stopBackground()

@@ -16,14 +16,14 @@ import (
 	"example.com/orders/internal/infra/telemetry"
 )
 
-// readyTimeout bounds one answer of /readyz.
+// readyTimeout bounds one request to /readyz.
 const readyTimeout = 2 * time.Second
 
-// riverUIPrefix is where the operators' view of the jobs is.
+// riverUIPrefix is the path of River's user interface.
 const riverUIPrefix = "/riverui"
 
-// Ops is the listener for operators: health, metrics, profiles and the job queue. It is not for the public: it has no
-// authentication, and its address is the loopback unless it is told otherwise.
+// Ops is the listener for operators: health, metrics, profiles and the job queue. It must not be public, because it has
+// no authentication. Its default address is the loopback interface.
 type Ops struct {
 	server   *http.Server
 	listener net.Listener
@@ -71,7 +71,7 @@ func (o *Ops) ready(checks []func(context.Context) error) http.HandlerFunc {
 	}
 }
 
-// ShowJobs adds the operators' view of the worker's jobs at /riverui.
+// ShowJobs adds River's user interface at /riverui.
 func (o *Ops) ShowJobs(ctx context.Context, w *Worker) error {
 	ui, err := riverui.NewHandler(&riverui.HandlerOpts{
 		Endpoints: riverui.NewEndpoints(w.River(), nil), Logger: o.log, Prefix: riverUIPrefix,
@@ -86,10 +86,10 @@ func (o *Ops) ShowJobs(ctx context.Context, w *Worker) error {
 	return nil
 }
 
-// URL is where the listener answers.
+// URL is the base URL of the listener.
 func (o *Ops) URL() string { return "http://" + o.listener.Addr().String() }
 
-// Stopping makes /readyz answer 503, so that no new work is sent while the old finishes.
+// Stopping makes /readyz answer 503, so that load balancers send no new requests while running ones finish.
 func (o *Ops) Stopping() { o.stopping.Store(true) }
 
 // Stop closes the listener.

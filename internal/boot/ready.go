@@ -16,27 +16,27 @@ import (
 
 var errPending = errors.New("migrations are pending: run `migrate up`")
 
-// errReadOnly is of a server that has become a standby, or was told to take no writes.
+// errReadOnly means that the server is a standby or is set to read-only.
 var errReadOnly = errors.New("the database is read-only")
 
-// readiness asks the database over a connection of its own. With one of the pool's, a row that many requests wait for
-// would make every replica unready at once, although all other requests could be served.
+// readiness checks the database over a connection of its own. With a connection of the pool, a row lock that many
+// requests wait for would make every replica unready at once, although other requests could still be served.
 type readiness struct {
 	pool, work *pgxpool.Pool
-	writes     bool // whether there is nothing to do without writes, as for a worker; an API's reads go on
+	writes     bool // whether the process needs writes: a worker does, an API can still serve reads
 }
 
 func openReadiness(ctx context.Context, c config.Database, application string, work *pgxpool.Pool, writes bool) (*readiness, error) {
 	c.MaxConns = 1
-	pool, err := postgres.Open(ctx, c, application+"-readyz", noop.NewTracerProvider()) // a trace of each would be noise
+	pool, err := postgres.Open(ctx, c, application+"-readyz", noop.NewTracerProvider()) // traces of health checks are noise
 	if err != nil {
 		return nil, err
 	}
 	return &readiness{pool, work, writes}, nil
 }
 
-// awaitDatabase waits, for at most limit, until the migrations that this binary needs have run, as they may be running
-// now, and until a database that it writes to takes writes.
+// awaitDatabase waits, for at most limit, until the migrations that this binary needs have run and, if the process
+// needs writes, until the database accepts writes.
 func (r *readiness) awaitDatabase(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -59,11 +59,11 @@ func (r *readiness) awaitDatabase(ctx context.Context, limit time.Duration) erro
 	}
 }
 
-// database asks for an answering database with the schema that this binary was made for and, where the process needs
-// them, with writes.
+// database checks that the database answers, has the schema that this binary needs and, if the process needs writes,
+// accepts writes.
 func (r *readiness) database(ctx context.Context) error {
 	pending, err := migrations.Pending(ctx, r.pool)
-	if postgres.Full(err) { // where others have taken its place, what counts is whether requests are served
+	if postgres.Full(err) { // the server has no free connection: use one that the process already has
 		pending, err = migrations.Pending(ctx, r.work)
 	}
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// StopAll stops parts one after another, all within limit.
+// StopAll stops the parts one after another, within limit for all of them.
 func StopAll(ctx context.Context, limit time.Duration, stops ...func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()

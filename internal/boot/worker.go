@@ -55,7 +55,7 @@ func StartWorker(ctx context.Context, c config.Worker, t *telemetry.Telemetry, l
 }
 
 func (w *Worker) start(ctx context.Context, c config.Worker, t *telemetry.Telemetry, log *slog.Logger) error {
-	// River has nothing to work on without its tables or without writes, so unlike the API the worker cannot start and be unready.
+	// River cannot run without its tables or without writes, so unlike the API the worker does not start unready.
 	if err := w.ready.awaitDatabase(ctx, c.Database.ConnectTimeout); err != nil {
 		return fmt.Errorf("%s: %w", c.Database.Variable, err)
 	}
@@ -81,10 +81,10 @@ func (w *Worker) start(ctx context.Context, c config.Worker, t *telemetry.Teleme
 	return w.startRiver(ctx, c.Database.ConnectTimeout)
 }
 
-// providerTransport keeps a connection to the provider for each job at work: Go's default keeps two, and would dial for most
-// calls. A call has a span where spans go somewhere.
+// providerTransport keeps one idle connection to the provider per concurrent job. Go's default keeps two, and would
+// dial for most calls. Calls have spans if spans are exported.
 func providerTransport(concurrency int, t *telemetry.Telemetry) http.RoundTripper {
-	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is documented
+	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // documented type
 	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = concurrency, concurrency
 	if t.Statements() == nil {
 		return transport
@@ -93,13 +93,13 @@ func providerTransport(concurrency int, t *telemetry.Telemetry) http.RoundTrippe
 		otelhttp.WithMeterProvider(noop.NewMeterProvider()), otelhttp.WithPropagators(t.Propagator()))
 }
 
-// startRiver starts to fetch jobs. A database that is full or takes no writes at this moment is waited for, for at most
-// limit.
+// startRiver starts to fetch jobs. It retries, for at most limit, while the database has no free connection or accepts
+// no writes.
 func (w *Worker) startRiver(ctx context.Context, limit time.Duration) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for began := time.Now(); ; {
-		// Jobs outlive the signal that asks for a stop: Stop gives them their time.
+		// A stop signal must not cancel running jobs: Stop waits for them.
 		err := w.client.Start(context.WithoutCancel(ctx))
 		if err == nil {
 			return nil
@@ -119,7 +119,7 @@ func (w *Worker) startRiver(ctx context.Context, limit time.Duration) error {
 func workerConfig(c config.Worker) jobs.WorkerConfig {
 	return jobs.WorkerConfig{
 		MaxWorkers: c.Concurrency, FetchCooldown: c.FetchCooldown, PollInterval: c.PollInterval, JobTimeout: c.JobTimeout, RescueAfter: c.JobRescueAfter,
-		StopTimeout: c.ShutdownTimeout * 3 / 4, // what is left is for jobs that are cut short to record it
+		StopTimeout: c.ShutdownTimeout * 3 / 4, // the remaining quarter is for cancelled jobs to record their results
 
 		PollOnly: c.Database.Pooled,
 		Purge: jobs.PurgeConfig{
@@ -132,8 +132,8 @@ func workerConfig(c config.Worker) jobs.WorkerConfig {
 	}
 }
 
-// riverTelemetry makes a span of every run of a job. Its metrics are left out: they have a
-// series for every attempt, and ours say the same.
+// riverTelemetry makes a span for every run of a job. Its metrics are off: they have a series per attempt, and ours
+// have the same figures.
 func riverTelemetry(t *telemetry.Telemetry) *otelriver.Middleware {
 	return otelriver.NewMiddleware(&otelriver.MiddlewareConfig{
 		EnableTracePropagation: true, EnableWorkSpanJobKindSuffix: true, MeterProvider: noop.NewMeterProvider(),
@@ -141,7 +141,7 @@ func riverTelemetry(t *telemetry.Telemetry) *otelriver.Middleware {
 	})
 }
 
-// Ready tells whether the worker can do its work: nil, or why not.
+// Ready returns nil if the worker can run jobs, or the reason why it cannot.
 func (w *Worker) Ready(ctx context.Context) error {
 	select {
 	case <-w.client.Stopped():
@@ -151,7 +151,7 @@ func (w *Worker) Ready(ctx context.Context) error {
 	}
 }
 
-// River is the client, for the operators' user interface.
+// River returns the client, for River's user interface.
 func (w *Worker) River() *river.Client[pgx.Tx] { return w.client }
 
 // Stop stops fetching, lets running jobs finish, and closes the pool last, all until ctx ends.

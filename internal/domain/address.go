@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// Address is where a parcel goes. It is a value: two equal addresses are the same address.
+// Address is a shipping address. It is a value object.
 type Address struct {
 	Name       string `json:"name"`
 	Line1      string `json:"line1"`
-	Line2      string `json:"line2,omitzero"` // empty where there is none
+	Line2      string `json:"line2,omitzero"` // may be empty
 	City       string `json:"city"`
 	PostalCode string `json:"postal_code"`
 	Country    string `json:"country"` // ISO 3166-1 alpha-2, in capitals
@@ -28,7 +28,7 @@ func (a Address) Check(v *Violations, at string) {
 	}
 }
 
-// checkText asks for least to most characters of printable text; a required text must not be blank.
+// checkText requires least to most printable characters; a required text must not be blank.
 func checkText(v *Violations, field, s string, least, most int) {
 	switch n := utf8.RuneCountInString(s); {
 	case !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl):

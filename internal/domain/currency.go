@@ -2,12 +2,12 @@ package domain
 
 import "strings"
 
-// MaxCharge is the most that one charge can be, in minor units of any currency: the provider takes eight digits.
+// MaxCharge is the maximum of one charge, in minor units of any currency: the provider accepts eight digits.
 const MaxCharge = 99_999_999
 
-// The currencies that can be charged: ISO 4217 codes of today that the provider takes, with amounts in the same minor
-// units here and there. Two are left out, ISK and UGX: they have no minor unit, yet the provider counts them in
-// hundredths. docs/provider.md names the pages of the provider's documentation.
+// The currencies that can be charged: current ISO 4217 codes that the provider accepts with the same minor units. ISK
+// and UGX are excluded: they have no minor unit, but the provider counts them in hundredths. docs/provider.md names the
+// pages of the provider's documentation.
 const (
 	noDecimals  = "BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF VND VUV XAF XOF XPF"
 	twoDecimals = "AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BMD BND BOB BRL BSD BWP BYN BZD CAD CDF CHF CNY COP CRC " +
@@ -25,14 +25,14 @@ var leastCharge = map[string]int64{
 	"SGD": 50, "THB": 1000, "USD": 50,
 }
 
-// ValidCurrency tells whether code, in capitals, is a currency that can be charged.
+// ValidCurrency reports whether code, in capitals, is a currency that can be charged.
 func ValidCurrency(code string) bool {
 	const known = noDecimals + " " + twoDecimals + " " + threeDecimals
 	return len(code) == 3 && !strings.Contains(code, " ") && strings.Contains(known, code)
 }
 
-// Payable tells whether the amount can be a price or a refund: positive, at most MaxCharge, and in a unit that the
-// provider can move.
+// Payable reports whether the amount can be a price or a refund: positive, at most MaxCharge, and a multiple of the
+// provider's smallest unit.
 func (m Money) Payable() bool {
 	step := int64(1)
 	if strings.Contains(threeDecimals, m.Currency) {
@@ -41,5 +41,5 @@ func (m Money) Payable() bool {
 	return m.Amount > 0 && m.Amount <= MaxCharge && m.Amount%step == 0
 }
 
-// Chargeable tells whether the amount can be charged at once: payable, and at least the provider's minimum.
+// Chargeable reports whether the amount can be charged at once: payable, and at least the provider's minimum.
 func (m Money) Chargeable() bool { return m.Payable() && m.Amount >= leastCharge[m.Currency] }

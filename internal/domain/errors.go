@@ -1,6 +1,7 @@
 package domain
 
-// Code names a refusal. Codes are part of the public contract (docs/problems.md): they never change their meaning.
+// Code is a stable error code. Codes are part of the public contract (docs/problems.md): they never change their
+// meaning.
 type Code string
 
 // The refusals of the domain.
@@ -17,7 +18,7 @@ const (
 	CodeOrderNotRefundable   Code = "order_not_refundable"
 )
 
-// Error is a refusal that the caller may read: a stable code and a sentence without internals.
+// Error is an error that the caller may see: a stable code and a sentence without internals.
 type Error struct {
 	Code    Code
 	Message string
@@ -33,18 +34,18 @@ type FieldError struct {
 
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 
-// Refuse makes an Error of a code and a sentence.
+// Refuse returns an Error with a code and a sentence.
 func Refuse(code Code, message string) *Error { return &Error{Code: code, Message: message} }
 
-// Violations collects the invalid fields of one input, so that a caller learns of all of them at once.
+// Violations collects the invalid fields of one input, so that the caller sees all of them at once.
 type Violations []FieldError
 
-// Add notes that field is invalid.
+// Add records that field is invalid.
 func (v *Violations) Add(field, code, message string) {
 	*v = append(*v, FieldError{Field: field, Code: code, Message: message})
 }
 
-// Err is nil where nothing was added.
+// Err returns nil if nothing was added.
 func (v Violations) Err() error {
 	if len(v) == 0 {
 		return nil

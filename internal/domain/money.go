@@ -6,10 +6,10 @@ import (
 	"math/bits"
 )
 
-// ErrOverflow says that a sum or a product of amounts leaves the range of int64.
+// ErrOverflow means that a sum or product of amounts overflows int64.
 var ErrOverflow = errors.New("amount out of range")
 
-// ErrCurrencies says that two amounts of different currencies met in one calculation.
+// ErrCurrencies means that a calculation mixes two currencies.
 var ErrCurrencies = errors.New("amounts of different currencies")
 
 // Money is an amount in minor units (cents) of an ISO 4217 currency. It is never a float.

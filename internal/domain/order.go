@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// OrderStatus is the state of an order; transitions.go lists which changes exist.
+// OrderStatus is the state of an order; transitions.go lists the allowed transitions.
 type OrderStatus string
 
 // The states of an order.
@@ -29,15 +29,15 @@ const (
 	maxReason   = 500
 )
 
-// OrderID names an order within its tenant.
+// OrderID identifies an order within its tenant.
 type OrderID = uuid.UUID
 
-// Order is what a customer bought and where it goes. The payment is an aggregate of its own, so that a charge that
-// succeeds and its refunds do not make a customer's version of the order stale. A charge that fails does: it cancels the
+// Order is the aggregate of what a customer bought and where it ships. The payment is a separate aggregate, so that a
+// successful charge or a refund does not change the order's version. A failed charge does, because it cancels the
 // order.
 type Order struct{ s OrderState }
 
-// OrderState is an order's fields, for storing and showing it.
+// OrderState is an order's fields, for storage and responses.
 type OrderState struct {
 	Tenant       string
 	ID           OrderID
@@ -61,14 +61,14 @@ type Line struct {
 	UnitPrice Money
 }
 
-// Shipment says how the parcel left.
+// Shipment is the carrier's data of a shipped order.
 type Shipment struct {
 	Carrier        string
 	TrackingNumber string
 	ShippedAt      time.Time
 }
 
-// Cancellation says why and when an order ended unshipped.
+// Cancellation is why and when an order was cancelled.
 type Cancellation struct {
 	Reason      string
 	CancelledAt time.Time
@@ -96,7 +96,7 @@ func CheckItems(v *Violations, lines []Item) {
 	}
 }
 
-// NewOrder is what PlaceOrder needs to know.
+// NewOrder is the input of PlaceOrder.
 type NewOrder struct {
 	Tenant   string
 	ID       OrderID
@@ -107,8 +107,8 @@ type NewOrder struct {
 	At       time.Time
 }
 
-// PlaceOrder makes an open order of items at the catalogue's prices; a price is never the caller's.
-// It refuses with product_unavailable, currency_mismatch or, for a total beyond int64, validation_failed.
+// PlaceOrder makes an open order at the catalogue's prices, never at prices that the caller sends. It refuses with
+// product_unavailable, currency_mismatch or, for a total beyond int64, validation_failed.
 func PlaceOrder(n NewOrder, catalogue map[string]ProductState) (*Order, error) {
 	total := Money{Currency: n.Currency}
 	lines := make([]Line, 0, len(n.Items))
@@ -144,10 +144,10 @@ func RestoreOrder(s OrderState) *Order { return &Order{s} }
 // State returns the order's fields.
 func (o *Order) State() OrderState { return o.s }
 
-// Stored notes the version that the store gave the order.
+// Stored sets the version that the store gave the order.
 func (o *Order) Stored(version int64) { o.s.Version = version }
 
-// ChangeAddress sends the parcel elsewhere while it has not left: else address_not_changeable.
+// ChangeAddress replaces the shipping address. After shipment or cancellation it refuses with address_not_changeable.
 func (o *Order) ChangeAddress(to Address, at time.Time) error {
 	if err := o.s.Status.allows(ActionChangeAddress); err != nil {
 		return err
@@ -156,8 +156,8 @@ func (o *Order) ChangeAddress(to Address, at time.Time) error {
 	return nil
 }
 
-// Ship notes that the parcel left. It refuses with payment_not_settled while the charge has not succeeded, and with
-// order_not_shippable where the order is not open or its money has gone back in full.
+// Ship marks the order as shipped. It refuses with payment_not_settled while the charge has not succeeded, and with
+// order_not_shippable if the order is not open or is fully refunded.
 func (o *Order) Ship(s Shipment, payment PaymentState) error {
 	if err := o.s.Status.allows(ActionShip); err != nil {
 		return err
@@ -172,7 +172,8 @@ func (o *Order) Ship(s Shipment, payment PaymentState) error {
 	return nil
 }
 
-// Cancel ends an order that has not left: else order_not_cancellable. The caller returns its Sold units to stock.
+// Cancel cancels an open order; otherwise it refuses with order_not_cancellable. The caller returns the Sold units to
+// stock.
 func (o *Order) Cancel(c Cancellation) error {
 	if err := o.s.Status.allows(ActionCancel); err != nil {
 		return err
@@ -181,7 +182,7 @@ func (o *Order) Cancel(c Cancellation) error {
 	return nil
 }
 
-// Sold is how many units of each sku the order holds, in ascending order of sku: the order in which stock is locked.
+// Sold returns the units of each sku in the order, in ascending order of sku, the order in which stock is locked.
 func (s OrderState) Sold() []Item {
 	items := make([]Item, len(s.Lines))
 	for i, l := range s.Lines {
@@ -190,8 +191,8 @@ func (s OrderState) Sold() []Item {
 	return SumBySKU(items)
 }
 
-// SumBySKU adds up the quantities of each sku and sorts by sku (bytewise), so that two orders with crossed lines
-// lock their stock in the same order and never deadlock.
+// SumBySKU adds up the quantities of each sku and sorts by sku (bytewise). All orders lock their stock in this order,
+// so two orders with the same skus cannot deadlock.
 func SumBySKU(lines []Item) []Item {
 	sorted := slices.Clone(lines)
 	slices.SortFunc(sorted, func(a, b Item) int { return strings.Compare(a.SKU, b.SKU) })

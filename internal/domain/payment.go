@@ -8,14 +8,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// PaymentStatus is the state of a payment; transitions.go lists which changes exist.
+// PaymentStatus is the state of a payment; transitions.go lists the allowed transitions.
 type PaymentStatus string
 
 // The states of a payment.
 const (
 	PaymentPending   PaymentStatus = "pending"   // the provider has not decided yet
 	PaymentSucceeded PaymentStatus = "succeeded" // charged
-	PaymentFailed    PaymentStatus = "failed"    // declined or refused for good; the order is cancelled
+	PaymentFailed    PaymentStatus = "failed"    // declined or permanently refused; the order is cancelled
 	PaymentCanceled  PaymentStatus = "canceled"  // never charged; the order is cancelled
 )
 
@@ -29,10 +29,10 @@ const (
 	RefundFailed    RefundStatus = "failed"
 )
 
-// Payment is the money of one order: the charge and its refunds. It is made with the order and has its own version.
+// Payment is the aggregate of an order's charge and refunds. It is created with the order and has its own version.
 type Payment struct{ s PaymentState }
 
-// PaymentState is a payment's fields, for storing and showing it.
+// PaymentState is a payment's fields, for storage and responses.
 type PaymentState struct {
 	Tenant        string
 	OrderID       OrderID
@@ -42,7 +42,8 @@ type PaymentState struct {
 	IntentID      string // the provider's PaymentIntent; empty: none is known yet
 	KeyGeneration int    // of the provider's idempotency key of the next call; 1 at first
 	Refusal       Refusal
-	// LegacyAttemptAt is set only by the release before this one, which confirmed at creation: its call may have charged.
+	// LegacyAttemptAt is set only by the previous release, which created and confirmed an intent in one call: that call
+	// may have charged.
 	LegacyAttemptAt time.Time
 	Refunds         []Refund
 	CreatedAt       time.Time
@@ -50,13 +51,13 @@ type PaymentState struct {
 	Version         int64
 }
 
-// Refusal is the provider's no to a call that is neither a decline nor passing: a person has to look at it.
+// Refusal is a refusal by the provider that is neither a decline nor transient: an operator must look at it.
 type Refusal struct {
-	Code  string    // the provider's codes, never its text; empty: nothing is refused
-	Since time.Time // when the first refusal was noted
+	Code  string    // the provider's codes, never its text; empty: no refusal
+	Since time.Time // when the first refusal was recorded
 }
 
-// again keeps the time of the first refusal.
+// again returns a new refusal that keeps the time of the first one.
 func (r Refusal) again(code string, at time.Time) Refusal {
 	if r.Code == "" {
 		r.Since = at
@@ -65,17 +66,17 @@ func (r Refusal) again(code string, at time.Time) Refusal {
 	return r
 }
 
-// Refund is money on its way back.
+// Refund is one refund of a charge.
 type Refund struct {
 	ID            uuid.UUID
 	Amount        Money
 	Status        RefundStatus
 	Reason        string
 	ProviderID    string    // the provider's id of the refund; empty: not known
-	KeyGeneration int       // of the provider's idempotency key; 0: the provider was never asked
-	KeyFailedAt   time.Time // when the provider last answered that a key is not usable any more; zero: never
+	KeyGeneration int       // of the provider's idempotency key; 0: no call was made
+	KeyFailedAt   time.Time // when a key last became unusable; zero: never
 	Refusal       Refusal
-	// LegacyAttemptAt is set only by the release before this one, whose key the first generation then uses.
+	// LegacyAttemptAt is set only by the previous release, whose key the first generation then uses.
 	LegacyAttemptAt time.Time
 	CreatedAt       time.Time
 }
@@ -94,10 +95,10 @@ func RestorePayment(s PaymentState) *Payment { return &Payment{s} }
 // State returns the payment's fields.
 func (p *Payment) State() PaymentState { return p.s }
 
-// Stored notes the version that the store gave the payment.
+// Stored sets the version that the store gave the payment.
 func (p *Payment) Stored(version int64) { p.s.Version = version }
 
-// NoteIntent notes the provider's unconfirmed intent, before any call that can charge it. A payment has one intent at
+// NoteIntent records the id of the unconfirmed intent, before any call that can charge it. A payment has one intent at
 // a time.
 func (p *Payment) NoteIntent(id string, at time.Time) error {
 	if p.s.Status != PaymentPending || p.s.IntentID != "" || id == "" {
@@ -108,20 +109,19 @@ func (p *Payment) NoteIntent(id string, at time.Time) error {
 	return nil
 }
 
-// NextKey makes the next call use another idempotency key, once the used generation cannot tell any more what happened.
+// NextKey makes the next call use a new idempotency key, when the used one is no longer usable.
 func (p *Payment) NextKey(used int, at time.Time) {
 	if p.s.KeyGeneration == used {
 		p.s.KeyGeneration, p.s.UpdatedAt = used+1, at
 	}
 }
 
-// Refuse notes that the provider refused the last call; since when it refuses is kept.
+// Refuse records that the provider refused the last call. It keeps the time of the first refusal.
 func (p *Payment) Refuse(code string, at time.Time) {
 	p.s.Refusal, p.s.UpdatedAt = p.s.Refusal.again(code, at), at
 }
 
-// Succeed notes that the provider has charged. It holds for a payment that was given up as well: money that has moved
-// is adopted, whatever was believed before.
+// Succeed records a successful charge. It also applies to a failed or canceled payment, because the money has moved.
 func (p *Payment) Succeed(intentID string, at time.Time) error {
 	if err := p.become(PaymentSucceeded, at); err != nil {
 		return err
@@ -130,13 +130,13 @@ func (p *Payment) Succeed(intentID string, at time.Time) error {
 	return nil
 }
 
-// Fail notes that the provider will not charge: it has declined, or refused for too long.
+// Fail records that the charge was declined, or refused for too long.
 func (p *Payment) Fail(at time.Time) error { return p.become(PaymentFailed, at) }
 
-// Cancel notes that nothing was charged and nothing will be.
+// Cancel records that nothing was charged and nothing will be charged.
 func (p *Payment) Cancel(at time.Time) error { return p.become(PaymentCanceled, at) }
 
-// Settled tells whether the provider has decided the charge.
+// Settled reports whether the provider has decided the charge.
 func (p *Payment) Settled() bool { return p.s.Status != PaymentPending }
 
 func (p *Payment) become(next PaymentStatus, at time.Time) error {
@@ -147,7 +147,7 @@ func (p *Payment) become(next PaymentStatus, at time.Time) error {
 	return nil
 }
 
-// Refunded is the sum of the pending and succeeded refunds: what has left the balance.
+// Refunded is the sum of the pending and succeeded refunds.
 func (s PaymentState) Refunded() Money {
 	sum := Money{Currency: s.Amount.Currency}
 	for _, r := range s.Refunds {
@@ -158,7 +158,7 @@ func (s PaymentState) Refunded() Money {
 	return sum
 }
 
-// RefundedThere is that part of Refunded of which the provider's id is known.
+// RefundedThere is the sum of those refunds whose provider id is known.
 func (s PaymentState) RefundedThere() Money {
 	sum := Money{Currency: s.Amount.Currency}
 	for _, r := range s.Refunds {
@@ -169,7 +169,7 @@ func (s PaymentState) RefundedThere() Money {
 	return sum
 }
 
-// Balance is what can still be refunded: nothing before the charge has succeeded.
+// Balance is the amount that can still be refunded: zero before the charge has succeeded.
 func (s PaymentState) Balance() Money {
 	if s.Status != PaymentSucceeded {
 		return Money{Currency: s.Amount.Currency}
@@ -205,7 +205,7 @@ func (p *Payment) Refund(id uuid.UUID) (Refund, bool) {
 	return p.s.Refunds[i], true
 }
 
-// StartRefund notes that the provider is about to be asked for a refund. It tells whether this is the first time.
+// StartRefund records that a call for a refund is about to be made. It reports whether this is the first call.
 func (p *Payment) StartRefund(id uuid.UUID, at time.Time) (first bool) {
 	p.changeRefund(id, at, func(r *Refund) {
 		if first = r.KeyGeneration == 0 && r.LegacyAttemptAt.IsZero(); first {
@@ -215,7 +215,7 @@ func (p *Payment) StartRefund(id uuid.UUID, at time.Time) (first bool) {
 	return first
 }
 
-// NextRefundKey makes the next attempt at a refund use another idempotency key.
+// NextRefundKey makes the next attempt at a refund use a new idempotency key.
 func (p *Payment) NextRefundKey(id uuid.UUID, used int, at time.Time) {
 	p.changeRefund(id, at, func(r *Refund) {
 		if r.KeyGeneration == used {
@@ -224,13 +224,13 @@ func (p *Payment) NextRefundKey(id uuid.UUID, used int, at time.Time) {
 	})
 }
 
-// RefuseRefund notes that the provider refused a refund; since when it refuses is kept.
+// RefuseRefund records that the provider refused a refund. It keeps the time of the first refusal.
 func (p *Payment) RefuseRefund(id uuid.UUID, code string, at time.Time) {
 	p.changeRefund(id, at, func(r *Refund) { r.Refusal = r.Refusal.again(code, at) })
 }
 
-// SettleRefund notes what the provider says of a refund: its final answer to a pending one, or that one which had
-// succeeded has failed since. A failed refund is back in the balance.
+// SettleRefund records the provider's outcome of a refund: pending becomes succeeded or failed, and a succeeded refund
+// can still become failed. A failed refund is added back to the balance.
 func (p *Payment) SettleRefund(id uuid.UUID, outcome RefundStatus, providerID string, at time.Time) error {
 	r, ok := p.Refund(id)
 	if !ok || !slices.Contains(refundTransitions()[r.Status], outcome) {
@@ -243,7 +243,7 @@ func (p *Payment) SettleRefund(id uuid.UUID, outcome RefundStatus, providerID st
 	return nil
 }
 
-// IdentifyRefund notes the provider's id of a refund that has none yet: the release before this one notes none.
+// IdentifyRefund records the provider's id of a refund that has none yet: the previous release does not record it.
 func (p *Payment) IdentifyRefund(id uuid.UUID, providerID string, at time.Time) (changed bool) {
 	if r, ok := p.Refund(id); !ok || r.ProviderID != "" {
 		return false
@@ -252,8 +252,8 @@ func (p *Payment) IdentifyRefund(id uuid.UUID, providerID string, at time.Time) 
 	return true
 }
 
-// AdoptRefund adds a refund that the provider holds and this payment does not know. It fails where the refunds would
-// exceed the charge.
+// AdoptRefund adds a refund that exists at the provider and not in this payment. It fails if the refunds would exceed
+// the charge.
 func (p *Payment) AdoptRefund(r Refund) error {
 	if _, known := p.Refund(r.ID); known || p.s.Status != PaymentSucceeded || r.Amount.Currency != p.s.Amount.Currency ||
 		r.Amount.Amount <= 0 || r.Status != RefundFailed && r.Amount.Amount > p.s.Balance().Amount {
@@ -264,7 +264,7 @@ func (p *Payment) AdoptRefund(r Refund) error {
 	return nil
 }
 
-// changeRefund changes a refund on a copy of the list, so that an earlier State keeps what it showed.
+// changeRefund changes a refund on a copy of the list, so that a State returned earlier does not change.
 func (p *Payment) changeRefund(id uuid.UUID, at time.Time, change func(*Refund)) {
 	i := p.refund(id)
 	if i < 0 {
@@ -279,7 +279,7 @@ func (p *Payment) refund(id uuid.UUID) int {
 	return slices.IndexFunc(p.s.Refunds, func(r Refund) bool { return r.ID == id })
 }
 
-// ValidPaymentMethod tells whether s can be the provider's token of a payment method.
+// ValidPaymentMethod reports whether s can be the provider's token of a payment method.
 func ValidPaymentMethod(s string) bool { return validToken(s, 1, 255) }
 
 func validToken(s string, least, most int) bool {

@@ -114,7 +114,7 @@ func TestKeysAdvanceOnce(t *testing.T) {
 	require.False(t, p.StartRefund(uuid.New(), later(7)), "an unknown refund")
 }
 
-// Ensure a refund that the release before this one has asked for is never a first attempt, and keeps that release's key.
+// Ensure a refund that the previous release has asked for is never a first attempt, and keeps that release's key.
 func TestLegacyRefundsAreNotFirst(t *testing.T) {
 	t.Parallel()
 	r := refund(10, domain.RefundPending)
@@ -254,7 +254,7 @@ func TestRefundedAtTheProvider(t *testing.T) {
 	require.Equal(t, eur(60), p.State().Refunded())
 }
 
-// Ensure a refund takes the provider's id once, and tells whether it did.
+// Ensure a refund takes the provider's id once, and reports whether it did.
 func TestRefundsAreIdentifiedOnce(t *testing.T) {
 	t.Parallel()
 	unknown, known := refund(10, domain.RefundPending), refund(20, domain.RefundPending)

@@ -7,14 +7,14 @@ import (
 
 var skuPattern = regexp.MustCompile(`^[A-Z0-9][A-Z0-9-]{0,63}$`)
 
-// ValidSKU tells whether s can name a product: 1 to 64 capitals, digits and hyphens, not starting with a hyphen.
+// ValidSKU reports whether s can name a product: 1 to 64 capitals, digits and hyphens, not starting with a hyphen.
 func ValidSKU(s string) bool { return skuPattern.MatchString(s) }
 
-// Product is what the catalogue says of one sku. Its stock is an aggregate of its own, so that a sale never makes an
-// editor's version of the price stale.
+// Product is one sku of the catalogue. Its stock is a separate aggregate, so that a sale does not change the product's
+// version.
 type Product struct{ s ProductState }
 
-// ProductState is a product's fields, for storing and showing it.
+// ProductState is a product's fields, for storage and responses.
 type ProductState struct {
 	Tenant    string
 	SKU       string
@@ -52,7 +52,7 @@ func RestoreProduct(s ProductState) *Product { return &Product{s} }
 // State returns the product's fields.
 func (p *Product) State() ProductState { return p.s }
 
-// Stored notes the version that the store gave the product.
+// Stored sets the version that the store gave the product.
 func (p *Product) Stored(version int64) { p.s.Version = version }
 
 // Edit replaces the details.

@@ -9,11 +9,11 @@ import (
 // MaxDelta bounds one stock adjustment, in units, in either direction.
 const MaxDelta = 1_000_000
 
-// Stock is the units on hand of one sku. Changes to it commute, so callers send deltas and no version: contention is
-// absorbed here (the row is locked), not refused.
+// Stock is the units on hand of one sku. Changes commute, so callers send deltas and no version: concurrent changes
+// wait for the row lock and are not refused.
 type Stock struct{ s StockState }
 
-// StockState is a stock's fields, for storing and showing it.
+// StockState is a stock's fields, for storage and responses.
 type StockState struct {
 	Tenant    string
 	SKU       string
@@ -33,10 +33,10 @@ func RestoreStock(s StockState) *Stock { return &Stock{s} }
 // State returns the stock's fields.
 func (k *Stock) State() StockState { return k.s }
 
-// Stored notes the version that the store gave the stock.
+// Stored sets the version that the store gave the stock.
 func (k *Stock) Stored(version int64) { k.s.Version = version }
 
-// Reserve takes units out for an order, or refuses with insufficient_stock.
+// Reserve removes units for an order, or refuses with insufficient_stock.
 func (k *Stock) Reserve(units int64, at time.Time) error {
 	if units < 0 {
 		return fmt.Errorf("cannot reserve %d units of %s", units, k.s.SKU)

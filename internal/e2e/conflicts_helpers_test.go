@@ -17,11 +17,11 @@ type move struct {
 	name string
 	// send asks for it under a version. It may be called by any goroutine.
 	send func(s shop, order, tag string) testkit.Answer
-	// stored tells whether an order, as it is read, shows it.
+	// stored reports whether an order, as it is read, shows it.
 	stored func(order testkit.Answer) bool
 	// ended is the refusal where the order has been shipped or cancelled.
 	ended string
-	// ends tells whether the order is shipped or cancelled by it.
+	// ends reports whether the order is shipped or cancelled by it.
 	ends bool
 }
 

@@ -54,7 +54,7 @@ func TestIdempotencyNoWaitIsAnAnswerAtOnceAndNotARefusalOfAll(t *testing.T) {
 }
 
 const (
-	// claimOfAnother is a key as a process of the release before this one has it in its transaction: the index alone tells.
+	// claimOfAnother is a key as a process of the previous release has it in its transaction: the index alone tells.
 	claimOfAnother = `INSERT INTO idempotency_keys
 		(tenant_id, actor_id, operation, key, fingerprint, state, created_at, expires_at)
 		VALUES ('default', 'alice', 'place-order', 'k', sha256('another'), 'claimed', now(), now() + interval '1 hour')`

@@ -581,7 +581,7 @@ func (p *echoingProvider) take(method, request string) (echo func(w http.Respons
 	return echo
 }
 
-// echoed tells whether the echo has been answered.
+// echoed reports whether the echo has been answered.
 func (p *echoingProvider) echoed() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -55,7 +55,7 @@ func (s shop) insist(callers int, stop <-chan struct{}, ended *sync.WaitGroup) *
 	return in
 }
 
-// place tells whether the order was accepted at last, and could be read and edited at last.
+// place reports whether the order was accepted at last, and could be read and edited at last.
 func (in *insistence) place(c *testkit.Caller, key string) bool {
 	placed, ok := in.until(func() testkit.Answer {
 		return place(c, key, testkit.OrderBody("pm_card_visa", shopSKU, "1"))

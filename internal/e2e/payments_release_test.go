@@ -10,7 +10,7 @@ import (
 	"example.com/orders/internal/dev/sandbox"
 )
 
-// What a worker of the release before this one writes: before it asks for a charge, and before it asks for a refund.
+// What a worker of the previous release writes: before it asks for a charge, and before it asks for a refund.
 const (
 	oldAttempt = `UPDATE payments SET status = 'pending', charge_id = '', attempted_at = now(), updated_at = now(),
 		version = version + 1 WHERE order_id = $1`
@@ -21,7 +21,7 @@ const (
 		ON CONFLICT (tenant_id, order_id, id) DO UPDATE SET status = excluded.status, attempted_at = excluded.attempted_at`
 )
 
-// oldCharge charges as a worker of the release before this one does: confirmed at creation.
+// oldCharge charges as a worker of the previous release does: confirmed at creation.
 func (s shop) oldCharge(order string) string {
 	s.t.Helper()
 	params := &stripe.PaymentIntentCreateParams{
@@ -34,7 +34,7 @@ func (s shop) oldCharge(order string) string {
 	return made.ID
 }
 
-// requireFenced checks that the database refuses a statement of the release before this one.
+// requireFenced checks that the database refuses a statement of the previous release.
 func (s shop) requireFenced(fence, statement string, args ...any) {
 	s.t.Helper()
 	_, err := s.DB.Exec(s.t.Context(), statement, args...)
@@ -43,7 +43,7 @@ func (s shop) requireFenced(fence, statement string, args ...any) {
 	require.Equal(s.t, fence, refused.ConstraintName)
 }
 
-// Ensure a worker of the release before this one cannot begin a charge or a refund that a worker of this one has begun: the
+// Ensure a worker of the previous release cannot begin a charge or a refund that a worker of this one has begun: the
 // database refuses the note that it makes before it asks the provider.
 func TestPaymentIsFencedFromAnOldWorker(t *testing.T) {
 	t.Parallel()

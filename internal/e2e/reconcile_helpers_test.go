@@ -80,7 +80,7 @@ func (s shop) compared(streams ...string) {
 	}
 }
 
-// noted tells whether a charge is noted as one that no payment accounts for.
+// noted reports whether a charge is noted as one that no payment accounts for.
 func (s shop) noted(intent string) bool {
 	return s.Count(s.t, `unmatched_charges WHERE intent_id = $1`, intent) == 1
 }

@@ -10,7 +10,7 @@ import (
 	"example.com/orders/internal/domain"
 )
 
-// ErrUnauthenticated is what an Authenticator answers to a token that is not valid.
+// ErrUnauthenticated is returned by an Authenticator for an invalid token.
 var ErrUnauthenticated = errors.New("invalid access token")
 
 // The error codes of a challenge (RFC 6750, section 3.1).
@@ -37,11 +37,11 @@ func authenticate(auth Authenticator) step {
 	}
 }
 
-// bearerToken reads the token of the Authorization header (RFC 6750, section 2.1). Without bearer credentials it returns
-// two empty strings; where they are malformed, the error code for the challenge.
+// bearerToken reads the token of the Authorization header (RFC 6750, section 2.1). Without bearer credentials it
+// returns two empty strings; for malformed credentials it returns the challenge's error code.
 func bearerToken(header http.Header) (token, errorCode string) {
 	lines := header.Values("Authorization")
-	if len(lines) > 1 { // a proxy before us may have checked another one than we would
+	if len(lines) > 1 { // reject repeated headers: a proxy in front may have validated the other one
 		return "", bearerInvalidRequest
 	}
 	scheme, rest, _ := strings.Cut(header.Get("Authorization"), " ")
@@ -55,8 +55,8 @@ func bearerToken(header http.Header) (token, errorCode string) {
 	return token, ""
 }
 
-// challenge is the WWW-Authenticate header of a 401 or a 403 (RFC 6750, section 3): without an error code where the
-// request has no bearer credentials, and with the scope that the operation requires where the token lacks it.
+// challenge is the WWW-Authenticate header of a 401 or a 403 (RFC 6750, section 3). It has no error code if the request
+// has no bearer credentials, and names the required scope if the token lacks it.
 func challenge(r *http.Request, code domain.Code) string {
 	const realm = `Bearer realm="orders"`
 	if code == app.CodeForbidden {

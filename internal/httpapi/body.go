@@ -17,12 +17,12 @@ import (
 
 const (
 	mediaJSON = "application/json"
-	// maxBody bounds a request's body, in bytes: the largest legal order is a third of it.
+	// maxBody bounds a request's body, in bytes. It is three times the size of the largest valid order.
 	maxBody = 64 << 10
 )
 
-// strictBody reads the body, bounded, and lets only what the contract describes pass: one JSON value of the declared
-// media type, without duplicate or unknown members, trailing data or text that PostgreSQL cannot store.
+// strictBody reads the body, up to maxBody bytes, and accepts only what the contract describes: one JSON value of the
+// declared media type, without duplicate or unknown members, trailing data or text that PostgreSQL cannot store.
 func strictBody(w http.ResponseWriter, r *http.Request) (*http.Request, error) {
 	op := operationOf(r.Context())
 	if op.body == nil || op.bodiless && empty(r) {
@@ -31,7 +31,7 @@ func strictBody(w http.ResponseWriter, r *http.Request) (*http.Request, error) {
 	if err := checkMedia(w, r); err != nil {
 		return r, err
 	}
-	if r.ContentLength > maxBody { // nothing is read, so a client that expects 100 is not asked to go on
+	if r.ContentLength > maxBody { // the body is not read, so a client with Expect: 100-continue does not send it
 		return r, errBodyTooLarge
 	}
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
@@ -49,8 +49,8 @@ func strictBody(w http.ResponseWriter, r *http.Request) (*http.Request, error) {
 	return r, nil
 }
 
-// checkMedia asks for one Content-Type line, which says JSON, and for no coding of the content. Of two lines, a proxy
-// before us may have looked at the other one.
+// checkMedia requires one Content-Type header with JSON and no content coding. Repeated headers are rejected: a proxy
+// in front may have checked the other one.
 func checkMedia(w http.ResponseWriter, r *http.Request) error {
 	for _, coding := range r.Header.Values("Content-Encoding") {
 		if coding != "" && !strings.EqualFold(coding, "identity") {
@@ -68,7 +68,8 @@ func checkMedia(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// empty tells whether the request has no body. One of unknown length (RFC 9112, section 7.1) may turn out to be empty.
+// empty reports whether the request has no body. A chunked body (RFC 9112, section 7.1) has no known length and may be
+// empty.
 func empty(r *http.Request) bool {
 	if r.ContentLength >= 0 {
 		return r.ContentLength == 0
@@ -82,7 +83,7 @@ func empty(r *http.Request) bool {
 	return errors.Is(err, io.EOF)
 }
 
-// readError tells a body that is too large from one that came too slowly and one that broke off.
+// readError distinguishes a body that is too large, one that arrived too slowly, and one that was cut off.
 func readError(err error) error {
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return errBodyTooLarge
@@ -93,7 +94,7 @@ func readError(err error) error {
 	return malformed("The body could not be read.")
 }
 
-// matchSchema checks the body against the contract and names every field that is wrong.
+// matchSchema validates the body against the contract and reports every invalid field.
 func matchSchema(schema *openapi3.Schema, value any) error {
 	var violations domain.Violations
 	collect(&violations, "", schema.VisitJSON(value, openapi3.VisitAsRequest(), openapi3.MultiErrors()))

@@ -2,9 +2,9 @@ package httpapi
 
 import "net/http"
 
-// evaluatePreconditions answers a read as its preconditions ask, in the order of RFC 9110, section 13.2.2: once the
-// representation is selected, 412 where If-Match does not name it, and 304 where If-None-Match does. They say nothing
-// about an answer that is not 200. Writes that take a version compare it in their transaction instead.
+// evaluatePreconditions evaluates a read's preconditions in the order of RFC 9110, section 13.2.2: 412 if If-Match does
+// not match the representation, 304 if If-None-Match does. They apply only to 200 responses. Writes that take a version
+// compare it in their transaction instead.
 func (p problems) evaluatePreconditions(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if operationOf(r.Context()).safe && (r.Header.Get(headerIfMatch) != "" || r.Header.Get(headerIfNoneMatch) != "") {
@@ -14,7 +14,7 @@ func (p problems) evaluatePreconditions(next http.Handler) http.Handler {
 	})
 }
 
-// conditionalWriter holds back a representation that the preconditions of its request exclude.
+// conditionalWriter replaces a representation with 412 or 304 when a precondition fails.
 type conditionalWriter struct {
 	http.ResponseWriter
 	problems problems
@@ -40,7 +40,7 @@ func (w *conditionalWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// holds tells whether the header, which checkHeaders has found well-formed, names the representation.
+// holds reports whether the header, which checkHeaders has validated, matches the representation.
 func (w *conditionalWriter) holds(header string, weakly, absent bool) bool {
 	list, err := parseTags(w.request.Header.Get(header))
 	if err != nil || !list.any && len(list.tags) == 0 {

@@ -10,10 +10,11 @@ import (
 	"example.com/orders/api"
 )
 
-// contractPath is where the contract is read, without a token.
+// contractPath is the path of the contract. It needs no token.
 const contractPath = "/openapi.yaml"
 
-// serveContract answers api/openapi.yaml as this binary was built with it (RFC 9512), GET and HEAD, conditionally.
+// serveContract serves the api/openapi.yaml that is embedded in this binary (RFC 9512). It supports GET, HEAD and
+// conditional requests.
 func serveContract(w http.ResponseWriter, r *http.Request) {
 	recordOf(r.Context()).operation = "get-contract"
 	sum := sha256.Sum256(api.OpenAPI)

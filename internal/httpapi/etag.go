@@ -11,7 +11,8 @@ import (
 	"example.com/orders/internal/domain"
 )
 
-// resource is what an entity tag belongs to: an order's tag is none of another order, nor of the order's payment.
+// resource is the resource that an entity tag belongs to. The tag of one resource never matches another one, not even
+// an order's payment.
 type resource struct {
 	kind   string // order, payment or product
 	tenant string
@@ -28,16 +29,16 @@ func paymentResource(tenant string, id domain.OrderID) resource {
 
 func productResource(tenant, sku string) resource { return resource{"product", tenant, sku} }
 
-// tag is the strong entity tag of a version of r (RFC 9110, section 8.8.3). It is the only place where a version leaves
-// the service, and it is opaque: 16 bytes in base64url. The first eight name the resource; the others hide the version,
-// so that callers carry the tag back and do not compute with it.
+// tag is the strong entity tag of a version of r (RFC 9110, section 8.8.3). Versions leave the service only in this
+// form, which is opaque: 16 bytes in base64url. The first eight identify the resource; the others mask the version, so
+// that clients do not compute with it.
 func (r resource) tag(version int64) string {
 	name, mask := r.digest()
 	raw := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, name), mask^uint64(version)) //nolint:gosec // G115: bits, not an amount
 	return `"` + base64.RawURLEncoding.EncodeToString(raw) + `"`
 }
 
-// version reads a tag of r without its quotes. Tags of other resources are not read.
+// version parses an unquoted tag of r. It returns false for a tag of another resource.
 func (r resource) version(opaque string) (version int64, ok bool) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(opaque)
 	name, mask := r.digest()
@@ -47,7 +48,7 @@ func (r resource) version(opaque string) (version int64, ok bool) {
 	return int64(binary.BigEndian.Uint64(raw[8:]) ^ mask), true //nolint:gosec // G115: bits, not an amount
 }
 
-// digest is the first two words of the SHA-256 of what r is. No part of it can hold the separator.
+// digest is the first two words of the SHA-256 of r's identity. No part of the identity can contain the separator.
 func (r resource) digest() (name, mask uint64) {
 	sum := sha256.Sum256([]byte(r.kind + "\x00" + r.tenant + "\x00" + r.id))
 	return binary.BigEndian.Uint64(sum[:]), binary.BigEndian.Uint64(sum[8:])
@@ -104,8 +105,8 @@ func cutTag(s string) (t entityTag, rest string, ok bool) {
 	return t, rest, ok
 }
 
-// expected reads the versions of r that an If-Match names. A weak tag never matches in a strong comparison, and a tag of
-// another resource, or one that this service did not make, names no version at all: they simply do not match.
+// expected parses the versions of r in an If-Match header. Weak tags, tags of other resources and tags that this
+// service did not make are ignored, because they cannot match (strong comparison).
 func (r resource) expected(ifMatch string) (app.Expected, error) {
 	list, err := parseTags(ifMatch)
 	if err != nil {
@@ -123,8 +124,8 @@ func (r resource) expected(ifMatch string) (app.Expected, error) {
 	return versions.Canonical(), nil
 }
 
-// matches tells whether the list names etag, which is empty where a representation has none. Weak tags count only in a
-// weak comparison (RFC 9110, section 8.8.3.2).
+// matches reports whether the list contains etag, which is empty for a representation without a tag. Weak tags count
+// only in a weak comparison (RFC 9110, section 8.8.3.2).
 func (l tagList) matches(etag string, weakly bool) bool {
 	return l.any || slices.ContainsFunc(l.tags, func(t entityTag) bool {
 		return (weakly || !t.weak) && `"`+t.opaque+`"` == etag

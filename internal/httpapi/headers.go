@@ -17,8 +17,8 @@ const (
 	maxKey                   = 255
 )
 
-// checkHeaders checks the client key and the preconditions, which have problem codes of their own, before the
-// generated code sees them. Several lines of a list header count as one list (RFC 9110, section 5.3).
+// checkHeaders validates the client key and the preconditions before the generated code does, because they have problem
+// codes of their own. Several lines of a list header count as one list (RFC 9110, section 5.3).
 func checkHeaders(_ http.ResponseWriter, r *http.Request) (*http.Request, error) {
 	op := operationOf(r.Context())
 	if op.keyed {
@@ -37,7 +37,7 @@ func checkHeaders(_ http.ResponseWriter, r *http.Request) (*http.Request, error)
 	for _, name := range []string{headerIfMatch, headerIfNoneMatch} {
 		declared := op.parameters.GetByInAndName(openapi3.ParameterInHeader, name)
 		if declared == nil {
-			continue // the operation does not take it, so it has no say
+			continue // the operation does not take this header: ignore it
 		}
 		value := r.Header.Get(name)
 		if most := declared.Schema.Value.MaxLength; most != nil && uint64(len(value)) > *most {
@@ -50,7 +50,7 @@ func checkHeaders(_ http.ResponseWriter, r *http.Request) (*http.Request, error)
 	return r, nil
 }
 
-// checkKey asks for one line of 1 to 255 visible ASCII characters.
+// checkKey requires one header line of 1 to 255 visible ASCII characters.
 func checkKey(lines []string) error {
 	if len(lines) == 0 {
 		return errKeyRequired

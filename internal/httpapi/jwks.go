@@ -21,20 +21,20 @@ import (
 )
 
 const (
-	// clockSkew is how far an issuer's clock may be off.
+	// clockSkew is the tolerated difference to the issuer's clock.
 	clockSkew = 30 * time.Second
-	// refreshInterval is how often the keys are fetched anyway; unknownKeyInterval is the least time between two fetches that
-	// unknown keys cause, and emptyInterval while there are no keys at all.
+	// refreshInterval is the time between regular fetches. unknownKeyInterval is the minimum time between fetches that
+	// unknown key ids cause, and emptyInterval the minimum while no keys are known.
 	refreshInterval    = 15 * time.Minute
 	unknownKeyInterval = 10 * time.Second
 	emptyInterval      = time.Second
-	// fetchTimeout bounds one fetch, and so how long a request waits for it.
+	// fetchTimeout bounds one fetch and therefore a request's wait for it.
 	fetchTimeout = 10 * time.Second
-	// defaultTenant is the tenant of tokens without the claim, in a deployment that has one tenant.
+	// defaultTenant is the tenant of tokens without a tenant claim, in a single-tenant deployment.
 	defaultTenant = "default"
 )
 
-// JWTConfig says whose tokens are accepted.
+// JWTConfig configures which tokens are accepted.
 type JWTConfig struct {
 	Issuer         string
 	Audience       string
@@ -56,7 +56,7 @@ type JWTAuthenticator struct {
 	fetched time.Time // when an unknown key last caused a fetch
 }
 
-// NewJWTAuthenticator starts fetching the keys in the background until ctx ends; the issuer need not be up yet.
+// NewJWTAuthenticator fetches the keys in the background until ctx ends. The issuer may be unreachable at start.
 func NewJWTAuthenticator(ctx context.Context, c JWTConfig, o KeyObserver, log *slog.Logger) (*JWTAuthenticator, error) {
 	published, err := httprc.NewResource[*keySet](c.JWKSURL, &keySetReader{observer: o, log: log},
 		httprc.WithConstantInterval(refreshInterval), httprc.WithHTTPClient(keyClient()))
@@ -64,7 +64,7 @@ func NewJWTAuthenticator(ctx context.Context, c JWTConfig, o KeyObserver, log *s
 		return nil, fmt.Errorf("key set: %w", err)
 	}
 	a := &JWTAuthenticator{config: c, log: log, now: time.Now, published: published, verified: newTokenCache(maxVerified)}
-	// One worker: fetches that overlap would let an answer that arrives late replace a newer one.
+	// One worker, because with overlapping fetches a late response could replace a newer one.
 	client := httprc.NewClient(httprc.WithWorkers(1), httprc.WithErrorSink(errsink.NewFunc(a.logFailure)))
 	if a.controller, err = client.Start(ctx); err != nil {
 		return nil, fmt.Errorf("key set: %w", err)
@@ -87,7 +87,7 @@ func (a *JWTAuthenticator) logFailure(ctx context.Context, err error) {
 	a.log.WarnContext(ctx, "signing keys were not fetched", "error", err)
 }
 
-// verifiedToken is what a token proves, and until when.
+// verifiedToken is a verified token's actor and expiry.
 type verifiedToken struct {
 	actor      app.Actor
 	notBefore  time.Time
@@ -125,8 +125,8 @@ func (a *JWTAuthenticator) Authenticate(ctx context.Context, token string) (app.
 	return verified.actor, nil
 }
 
-// verify checks the signature with the keys of the token's kid that are meant for its algorithm, and then the claims.
-// An issuer may give two keys one id: each is tried.
+// verify checks the signature with the keys that have the token's kid and algorithm, and then the claims. If several
+// keys share a kid, each is tried.
 func (a *JWTAuthenticator) verify(t parsedToken, keys *keySet) (verifiedToken, error) {
 	algorithm, _ := jwa.LookupSignatureAlgorithm(t.header.Algorithm.value)
 	verifier, err := jws.VerifierFor(algorithm)
@@ -142,7 +142,7 @@ func (a *JWTAuthenticator) verify(t parsedToken, keys *keySet) (verifiedToken, e
 	return verifiedToken{}, errors.New("not signed by a published key")
 }
 
-// accept checks the claims of a token whose signature is good.
+// accept checks the claims of a token whose signature is valid.
 func (a *JWTAuthenticator) accept(raw []byte, generation uint64) (verifiedToken, error) {
 	claims, err := parseClaims(raw)
 	if err != nil {
@@ -170,8 +170,8 @@ func (a *JWTAuthenticator) accept(raw []byte, generation uint64) (verifiedToken,
 	return v, nil
 }
 
-// keySet returns the issuer's keys. A token of an unknown key makes it fetch them again, since the issuer may have
-// rotated. Requests that come at once share one fetch, which goes on when one of them leaves.
+// keySet returns the issuer's keys. An unknown kid causes a new fetch, since the issuer may have rotated its keys.
+// Concurrent requests share one fetch, which continues if one of them is cancelled.
 func (a *JWTAuthenticator) keySet(ctx context.Context, keyID string) (*keySet, error) {
 	if set := a.published.Resource(); set != nil && set.has(keyID) {
 		return set, nil
@@ -190,8 +190,8 @@ func (a *JWTAuthenticator) keySet(ctx context.Context, keyID string) (*keySet, e
 	}
 }
 
-// fetch fetches the keys, unless that was tried a moment ago. Where the issuer does not answer, the keys that are there
-// stay good.
+// fetch fetches the keys, unless the last attempt was too recent. If the issuer does not answer, the known keys remain
+// valid.
 func (a *JWTAuthenticator) fetch(ctx context.Context) (*keySet, error) {
 	set := a.published.Resource()
 	if a.mayFetch(set == nil) {

@@ -29,19 +29,19 @@ var allowedAlgorithms = []string{
 	jwa.RS256().String(), jwa.PS256().String(), jwa.ES256().String(), jwa.EdDSA().String(),
 }
 
-// KeyObserver is told about the issuer's keys.
+// KeyObserver counts events about the issuer's keys.
 type KeyObserver interface {
-	// SigningKeySkipped counts a key that cannot be used, once for as long as the issuer publishes it.
+	// SigningKeySkipped counts an unusable key, once while the issuer publishes it.
 	SigningKeySkipped(ctx context.Context)
 }
 
-// verificationKey is a public key of the issuer, with the algorithms that it may be used for.
+// verificationKey is a public key of the issuer, with its allowed algorithms.
 type verificationKey struct {
 	public     any
 	algorithms []string
 }
 
-// keySet is the usable keys of one answer of the issuer.
+// keySet is the usable keys of one response of the issuer.
 type keySet struct {
 	generation uint64 // grows with every answer that differs from the one before; from 1
 	keys       map[string][]verificationKey
@@ -49,19 +49,19 @@ type keySet struct {
 
 func (s *keySet) has(id string) bool { return len(s.keys[id]) > 0 }
 
-// keySetReader turns the issuer's answers (RFC 7517, section 5) into key sets. It implements httprc.Transformer.
+// keySetReader parses the issuer's responses (RFC 7517, section 5) into key sets. It implements httprc.Transformer.
 type keySetReader struct {
 	observer KeyObserver
 	log      *slog.Logger
 
 	mu       sync.Mutex
-	answer   [sha256.Size]byte // the hash of the last answer
-	set      *keySet           // what it says
+	answer   [sha256.Size]byte // the hash of the last response
+	set      *keySet           // parsed from that response
 	reported map[[sha256.Size]byte]bool
 }
 
-// Transform reads an answer. A key that cannot be used is left out, and so does no harm to the others (RFC 7517,
-// section 5); an answer that is no key set is an error, and the keys that were there before stay good.
+// Transform parses a response. It skips unusable keys (RFC 7517, section 5). A response that is not a key set is an
+// error, and the known keys remain valid.
 func (r *keySetReader) Transform(ctx context.Context, response *http.Response) (*keySet, error) {
 	raw, err := io.ReadAll(io.LimitReader(response.Body, maxKeySet+1))
 	if err != nil {
@@ -88,7 +88,7 @@ func (r *keySetReader) read(ctx context.Context, raw []byte) (*keySet, error) {
 	var document struct {
 		Keys []jsontext.Value `json:"keys"`
 	}
-	// What is wrong within one key is found when that key is read.
+	// Errors within one key are detected when that key is parsed.
 	err := json.Unmarshal(raw, &document, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		return nil, fmt.Errorf("answer is not a key set: %w", err)
@@ -114,8 +114,8 @@ func (r *keySetReader) read(ctx context.Context, raw []byte) (*keySet, error) {
 	return set, nil
 }
 
-// report logs and counts a key that cannot be used, once for as long as it is published. Nothing of the key is logged but
-// its id and type: it may be a private one.
+// report logs and counts an unusable key, once while it is published. It logs only the key's id and type, because the
+// key may be a private one.
 func (r *keySetReader) report(ctx context.Context, raw []byte, reason error) {
 	if r.reported[sha256.Sum256(raw)] {
 		return
@@ -124,14 +124,14 @@ func (r *keySetReader) report(ctx context.Context, raw []byte, reason error) {
 		KeyID string `json:"kid"`
 		Type  string `json:"kty"`
 	}
-	_ = json.Unmarshal(raw, &name) // as much as can be read
+	_ = json.Unmarshal(raw, &name) // best effort
 	r.log.WarnContext(ctx, "signing key was skipped", "kid", clip(name.KeyID, maxName), "kty", clip(name.Type, maxName),
 		"reason", reason.Error())
 	r.observer.SigningKeySkipped(ctx)
 }
 
-// readKey reads one key of a set and checks what it may be used for: its type and curve, its size, alg, use and key_ops
-// (RFC 7517, section 4; RFC 8725, section 3.1).
+// readKey parses one key of a set and checks its type, curve, size, alg, use and key_ops (RFC 7517, section 4; RFC
+// 8725, section 3.1).
 func readKey(raw jsontext.Value) (id string, key verificationKey, err error) {
 	if !raw.IsValid() { // duplicate members or invalid UTF-8
 		return "", key, errors.New("not valid JSON")
@@ -163,8 +163,8 @@ func readKey(raw jsontext.Value) (id string, key verificationKey, err error) {
 	return id, key, nil
 }
 
-// algorithmsFor is the allowed algorithms of a public key: none for any other kind of key, a private or symmetric one
-// included, which everyone can read who can read the set.
+// algorithmsFor returns the allowed algorithms of a public key. Any other key has none: a private or symmetric key in a
+// public key set is not secret.
 func algorithmsFor(public any) []string {
 	switch public := public.(type) {
 	case *rsa.PublicKey:

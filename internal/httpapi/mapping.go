@@ -15,7 +15,7 @@ func limitOf(limit *int32) int {
 	return int(*limit)
 }
 
-// text reads an optional member; empty is the same as absent.
+// text returns an optional member; an absent one is empty.
 func text(s *string) string {
 	if s == nil {
 		return ""

@@ -10,19 +10,20 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Observer is told of every request. code is the problem code, or ok, or client_gone: the client did not take the answer.
+// Observer counts every request. code is the problem code, or ok, or client_gone if the client did not read the
+// response.
 type Observer interface {
 	Request(ctx context.Context, operation, code string, replayed bool, took time.Duration)
 }
 
-// record collects, on the way through the layers, what an observer is told.
+// record collects what the layers report to the observer.
 type record struct {
 	operation string
 	code      string
 	status    int
 	replayed  bool
-	written   bool // the answer has begun
-	failed    bool // the client did not take the answer
+	written   bool // the response has begun
+	failed    bool // the client did not read the response
 }
 
 type recordKey struct{}
@@ -30,10 +31,10 @@ type recordKey struct{}
 // unknownOperation is the operation of a request without a route.
 const unknownOperation = "none"
 
-// clientGone is what is noted as the code of a request whose client did not wait for the answer.
+// clientGone is the code of a request whose client did not wait for the response.
 const clientGone = "client_gone"
 
-// recordOf is the record of a request; outside of one it is a record that is not read.
+// recordOf returns the record of a request. Without a request it returns an unused record.
 func recordOf(ctx context.Context) *record {
 	if r, ok := ctx.Value(recordKey{}).(*record); ok {
 		return r
@@ -41,30 +42,30 @@ func recordOf(ctx context.Context) *record {
 	return &record{}
 }
 
-// methodMost is how much of a method the log shows, in bytes: it is the caller's text.
+// methodMost bounds a logged method, in bytes, because the client chooses the text.
 const methodMost = 16
 
-// observe tells the observer and the log of each request: its operation and outcome, never its content.
+// observe counts and logs each request's operation and outcome, never its content.
 func observe(o Observer, log *slog.Logger) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			start := time.Now()
 			seen := &record{operation: unknownOperation, code: "ok", status: http.StatusOK}
 			ctx := context.WithValue(r.Context(), recordKey{}, seen)
-			defer func() { // also where the answer is cut off by a panic
+			defer func() { // also if a panic cuts off the response
 				took := time.Since(start)
 				nameSpan(ctx, seen)
 				log.LogAttrs(ctx, slog.LevelInfo, "request",
 					slog.String("operation", seen.operation), slog.String("method", clip(r.Method, methodMost)), slog.Int("status", seen.status),
 					slog.String("code", seen.code), slog.Bool("replayed", seen.replayed), slog.Duration("took", took))
-				o.Request(ctx, seen.operation, seen.code, seen.replayed, took) // last: who is told finds the line in the log
+				o.Request(ctx, seen.operation, seen.code, seen.replayed, took) // last, so that the log line is already written
 			}()
 			next.ServeHTTP(&statusWriter{ResponseWriter: w, record: seen, requestID: traceID(r)}, r.WithContext(ctx))
 		})
 	}
 }
 
-// nameSpan names the request's span by what was asked for; a path would be a name of its own for every order.
+// nameSpan names the request's span after the operation. The path would give every order a span name of its own.
 func nameSpan(ctx context.Context, seen *record) {
 	span := trace.SpanFromContext(ctx)
 	if !span.IsRecording() {
@@ -76,8 +77,8 @@ func nameSpan(ctx context.Context, seen *record) {
 	span.SetAttributes(attribute.String("orders.code", seen.code))
 }
 
-// statusWriter notes the status that was written, and a client that does not take its answer. It gives every answer its
-// Request-Id: of this exchange and never stored, so that a replay has its own.
+// statusWriter records the status, and whether the client failed to read the response. It adds a Request-Id header to
+// every response. The header is never stored, so a replay has a new one.
 type statusWriter struct {
 	http.ResponseWriter
 	record    *record
@@ -94,7 +95,7 @@ func (w *statusWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Write implements http.ResponseWriter. It fails where the client has gone, or does not read within the time that it has.
+// Write implements http.ResponseWriter. It fails if the client has disconnected or reads too slowly.
 func (w *statusWriter) Write(body []byte) (int, error) {
 	if !w.record.written {
 		w.WriteHeader(http.StatusOK)

@@ -13,7 +13,7 @@ import (
 	"example.com/orders/api"
 )
 
-// operation is what the boundary enforces of one operation, read from the contract once, at the start.
+// operation is the part of an operation's contract that this package enforces. It is read from the contract at start.
 type operation struct {
 	id         string
 	scope      string
@@ -51,14 +51,14 @@ func loadOperations() (operations, error) {
 func newOperation(o *openapi3.Operation, shared openapi3.Parameters) (operation, error) {
 	op := operation{id: o.OperationID, parameters: slices.Concat(shared, o.Parameters)}
 	if o.Security == nil || len(*o.Security) != 1 {
-		return op, fmt.Errorf("operation %s: want one security requirement", o.OperationID)
+		return op, fmt.Errorf("operation %s: must have exactly one security requirement", o.OperationID)
 	}
 	for scheme, scopes := range (*o.Security)[0] {
 		if op.signed = scheme == schemeSignature; op.signed {
 			break
 		}
 		if len(scopes) != 1 {
-			return op, fmt.Errorf("operation %s: want one scope", o.OperationID)
+			return op, fmt.Errorf("operation %s: must have exactly one scope", o.OperationID)
 		}
 		op.scope = scopes[0]
 	}
@@ -75,7 +75,7 @@ func newOperation(o *openapi3.Operation, shared openapi3.Parameters) (operation,
 
 type operationKey struct{}
 
-// find puts the operation of the matched route into the request's context. A HEAD is its GET without a body.
+// find puts the operation of the matched route into the request's context. HEAD uses the operation of GET.
 func (all operations) find(_ http.ResponseWriter, r *http.Request) (*http.Request, error) {
 	route := chi.RouteContext(r.Context())
 	op, ok := all[route.RouteMethod+" "+route.RoutePattern()]

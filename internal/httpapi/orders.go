@@ -9,7 +9,7 @@ import (
 	"example.com/orders/internal/httpapi/openapi"
 )
 
-// cacheControl of reads: private caches only, which must revalidate every time; the ETag makes that cheap.
+// cacheControl allows private caches only, which must revalidate every time; the ETag makes that cheap.
 const cacheControl = "private, no-cache"
 
 // PlaceOrder implements place-order.

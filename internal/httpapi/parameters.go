@@ -15,8 +15,8 @@ import (
 	"example.com/orders/internal/domain"
 )
 
-// checkParameters checks the path and the query against the contract, which must name every parameter of the query, and
-// each at most once. The headers that the contract names have codes of their own and are checked by checkHeaders.
+// checkParameters validates path and query against the contract. Unknown and repeated query parameters are errors.
+// Headers have codes of their own and are validated by checkHeaders.
 func checkParameters(_ http.ResponseWriter, r *http.Request) (*http.Request, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -52,8 +52,8 @@ func checkParameter(v *domain.Violations, p *openapi3.Parameter, text string) {
 	collect(v, p.Name, schema.VisitJSON(value, openapi3.MultiErrors()))
 }
 
-// A cursor is the id of the last item of a page behind a letter for its list, encoded so that clients are not tempted to make
-// one up. A cursor of one list is none of another.
+// A cursor is a letter for the list and the id of the page's last item, encoded so that clients treat it as opaque. A
+// cursor of one list is not valid for another.
 const (
 	orderCursors   = 'o'
 	productCursors = 'p'
@@ -67,10 +67,10 @@ func cursor(list byte, item []byte) string {
 	return base64.RawURLEncoding.EncodeToString(append([]byte{list}, item...))
 }
 
-// item is what a cursor of that list names.
+// item returns the item id in a cursor of that list.
 func item(list byte, cursor string) ([]byte, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	if err != nil || len(raw) == 0 || raw[0] != list || strings.ContainsAny(cursor, "\r\n") { // which base64 skips
+	if err != nil || len(raw) == 0 || raw[0] != list || strings.ContainsAny(cursor, "\r\n") { // base64 ignores line breaks
 		return nil, app.ErrInvalidCursor
 	}
 	return raw[1:], nil

@@ -18,17 +18,17 @@ import (
 	"example.com/orders/internal/httpapi/openapi"
 )
 
-// problemBase is where the types of problems are documented; the code follows.
+// problemBase is the prefix of problem type URIs; the code follows.
 const problemBase = "https://orders.example.com/problems/"
 
-// The contract's bounds on what a caller can make long in a problem.
+// The contract's bounds on the parts of a problem that come from the request.
 const (
 	maxInstance    = 2048
 	maxField       = 255
 	maxFieldErrors = 100
 )
 
-// problems writes every error of the API as application/problem+json (RFC 9457), and nothing else does.
+// problems writes all errors of the API as application/problem+json (RFC 9457).
 type problems struct {
 	log   *slog.Logger
 	types map[domain.Code]problemType
@@ -49,19 +49,19 @@ func (p problems) write(w http.ResponseWriter, r *http.Request, err error) {
 		kind = p.types[codeInternal]
 	}
 	seen := recordOf(r.Context())
-	if seen.failed { // the client does not read, so there is no use in telling it
+	if seen.failed { // the client does not read the response
 		return
 	}
 	seen.code = string(refusal.Code)
 	canceled := errors.Is(r.Context().Err(), context.Canceled)
-	if canceled && refusal.Code != codeRequestTimeout { // net/http cancels the context of a body that is late, too
-		seen.code = clientGone // the client has gone, and nothing is wrong with the service
+	if canceled && refusal.Code != codeRequestTimeout { // net/http also cancels the context when a body is late
+		seen.code = clientGone // the client has disconnected; the service did not fail
 	}
 	if kind.status >= http.StatusInternalServerError && r.Context().Err() == nil {
 		p.log.ErrorContext(r.Context(), "request failed", "operation", operationOf(r.Context()).id,
 			"code", refusal.Code, "error", err)
 	}
-	if seen.written { // half of another answer has left: only cutting the connection tells the client
+	if seen.written { // part of another response was sent: only closing the connection signals an error
 		panic(http.ErrAbortHandler)
 	}
 	p.send(w, r, refusal, kind)
@@ -99,7 +99,7 @@ func traceID(r *http.Request) string {
 }
 
 // instance is the path of the request as a URI reference: escaped, bounded, and with one leading slash, since two would
-// name a host. It is not cut within an escape, which would make it no URI.
+// name a host. It is never cut within a percent-escape, because the result would not be a URI.
 func instance(r *http.Request) string {
 	path := clip("/"+strings.TrimLeft(r.URL.EscapedPath(), "/"), maxInstance)
 	if i := strings.LastIndexByte(path, '%'); i >= 0 && i > len(path)-len("%00") {
@@ -108,8 +108,7 @@ func instance(r *http.Request) string {
 	return path
 }
 
-// fieldErrors lists what is wrong with which field. What a caller can make long is cut: a list of so many mistakes, or
-// a field name as long as a body, does not help.
+// fieldErrors lists the invalid fields. The number of entries and the length of field names are bounded.
 func fieldErrors(refusal *domain.Error) []openapi.FieldError {
 	named := refusal.Fields[:min(len(refusal.Fields), maxFieldErrors)]
 	fields := make([]openapi.FieldError, len(named))
@@ -119,7 +118,7 @@ func fieldErrors(refusal *domain.Error) []openapi.FieldError {
 	return fields
 }
 
-// clip cuts s to at most so many bytes, and not within a character.
+// clip cuts s to at most the given number of bytes, never within a character.
 func clip(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -130,7 +129,7 @@ func clip(s string, most int) string {
 	return s[:most]
 }
 
-// recoverPanics answers a panic as an internal error and logs where it happened; none of that reaches the caller.
+// recoverPanics turns a panic into an internal error and logs the stack trace, which the client never sees.
 func (p problems) recoverPanics(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -149,7 +148,7 @@ func (p problems) recoverPanics(next http.Handler) http.Handler {
 	})
 }
 
-// classify turns any error into a refusal that may leave the service. An error that is not in the table is internal.
+// classify maps any error to an error that the client may see. An unknown error becomes internal.
 func classify(err error) *domain.Error {
 	var refusal *domain.Error
 	switch {
@@ -158,14 +157,14 @@ func classify(err error) *domain.Error {
 	case errors.Is(err, ErrUnauthenticated):
 		return errUnauthenticated
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return app.ErrTryAgain // the client has gone, or the request's time was up, before anything was committed
+		return app.ErrTryAgain // the client disconnected or the request timed out before anything was committed
 	default:
 		return generated(err)
 	}
 }
 
-// generated names the errors of the generated wrapper and of its JSON decoding. The steps before it refuse almost all
-// of them already.
+// generated maps the errors of the generated wrapper and of its JSON decoding. The steps before it already reject
+// almost all of them.
 func generated(err error) *domain.Error {
 	var format *openapi.InvalidParamFormatError
 	var count *openapi.TooManyValuesForParamError

@@ -2,7 +2,7 @@ package httpapi
 
 import "example.com/orders/internal/domain"
 
-// The codes that only the boundary knows.
+// The codes that only this package uses.
 const (
 	codeMalformed            domain.Code = "malformed_request"
 	codeUnauthenticated      domain.Code = "unauthenticated"
@@ -42,8 +42,7 @@ var (
 
 func malformed(detail string) error { return domain.Refuse(codeMalformed, detail) }
 
-// problemType is what every occurrence of a code has in common. The contract's x-problems lists all; problemTypes is generated
-// from it.
+// problemType is the status, title and Retry-After of a code. problemTypes is generated from the contract's x-problems.
 type problemType struct {
 	code       domain.Code
 	status     int

@@ -75,7 +75,8 @@ func (s *server) PutProduct(ctx context.Context, r openapi.PutProductRequestObje
 	}, nil
 }
 
-// createOrEdit reads which of the two a PUT means: If-None-Match: * creates, If-Match edits, and it must be one.
+// createOrEdit decides whether a PUT creates (If-None-Match: *) or edits (If-Match). Exactly one of the headers is
+// required.
 func createOrEdit(
 	product resource, params openapi.PutProductParams,
 ) (create bool, versions app.Expected, err error) {

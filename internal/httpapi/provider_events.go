@@ -15,7 +15,7 @@ import (
 const (
 	schemeSignature = "providerSignature" // the contract's security scheme
 	headerSignature = "Stripe-Signature"
-	// maxEvent bounds an event of the provider, in bytes. The provider's largest objects take some tens of KiB.
+	// maxEvent bounds a provider event, in bytes. The largest objects have some tens of KiB.
 	maxEvent = 256 << 10
 )
 
@@ -23,8 +23,9 @@ var errEventTooLarge = domain.Refuse(codeBodyTooLarge, "The event is larger than
 
 type eventKey struct{}
 
-// verifySignature reads the raw body of a signed operation, bounded, and verifies its one signature. What the parser reads
-// goes into the context; before that, nothing of the body is looked at.
+// verifySignature reads the raw body of a signed operation, up to maxEvent bytes, and verifies its signature header,
+// which must not be repeated. It puts the parsed event into the context. The body is not parsed before the signature is
+// verified.
 func verifySignature(events app.EventParser) step {
 	return func(w http.ResponseWriter, r *http.Request) (*http.Request, error) {
 		if !operationOf(r.Context()).signed {
@@ -64,7 +65,7 @@ func readEvent(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return raw, nil
 }
 
-// unlessSigned skips a step for a signed operation: its caller has no token, and its body is the provider's to shape.
+// unlessSigned skips a step for a signed operation: its caller has no token, and the provider defines its body.
 func unlessSigned(s step) step {
 	return func(w http.ResponseWriter, r *http.Request) (*http.Request, error) {
 		if operationOf(r.Context()).signed {
@@ -74,8 +75,8 @@ func unlessSigned(s step) step {
 	}
 }
 
-// ReceiveProviderEvent implements receive-provider-event. The event is the one that verifySignature has read: without a
-// verified signature there is none, whatever the body says.
+// ReceiveProviderEvent implements receive-provider-event. It uses the event that verifySignature put into the context,
+// never the decoded body.
 func (s *server) ReceiveProviderEvent(
 	ctx context.Context, _ openapi.ReceiveProviderEventRequestObject,
 ) (openapi.ReceiveProviderEventResponseObject, error) {

@@ -8,8 +8,8 @@ import (
 	"example.com/orders/internal/app"
 )
 
-// render makes the function that turns a result into the answer that is sent now and replayed later: a status, the
-// headers that the use-case record declares, and a body. Nothing else of a response is ever stored.
+// render returns the function that turns a result into the response that is sent now and replayed later: a status, the
+// headers that the use-case record declares, and a body. Nothing else is stored.
 func render[R any](answer func(R) (status int, header replayHeader, body any)) func(R) (app.Reply, error) {
 	return func(result R) (app.Reply, error) {
 		status, header, body := answer(result)
@@ -26,15 +26,15 @@ func render[R any](answer func(R) (status int, header replayHeader, body any)) f
 	}
 }
 
-// replayHeader is every header that a stored answer can have. What is not a field here cannot be replayed: no cookie,
-// no caching header, no hop-by-hop header, no token.
+// replayHeader lists the headers that a stored response can have. Other headers cannot be replayed: no cookie, caching
+// header, hop-by-hop header or token.
 type replayHeader struct {
 	ContentType string `json:"content_type"`
 	Location    string `json:"location,omitempty"`
 	ETag        string `json:"etag,omitempty"`
 }
 
-// reply writes a stored answer, the first time and every other time alike.
+// reply writes a stored response. The first response and every replay use it.
 type reply app.Outcome
 
 func (o reply) write(w http.ResponseWriter) error {

@@ -8,8 +8,8 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// routePath is the path as chi routes it: as it was sent, where decoding it would lose something (an escaped slash is no
-// separator), else decoded.
+// routePath is the path that chi routes: the raw path if it has escapes that decoding would lose (an escaped slash is
+// not a separator), otherwise the decoded path.
 func routePath(r *http.Request) string {
 	if r.URL.RawPath != "" {
 		return r.URL.RawPath
@@ -29,7 +29,7 @@ func pathParameter(r *http.Request, name string) string {
 	return value
 }
 
-// noRoute answers 405 with the methods that the path has, or 404 where it has none.
+// noRoute answers 405 with the allowed methods of the path, or 404 for an unknown path.
 func (p problems) noRoute(router chi.Router) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var allowed []string

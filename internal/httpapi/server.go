@@ -15,8 +15,8 @@ import (
 	"example.com/orders/internal/httpapi/openapi"
 )
 
-// Authenticator tells who presents a bearer token. An invalid token is ErrUnauthenticated; any other error means that
-// it cannot be told at the moment.
+// Authenticator returns the actor of a bearer token. It returns ErrUnauthenticated for an invalid token; any other
+// error means that the token cannot be verified at the moment.
 type Authenticator interface {
 	Authenticate(ctx context.Context, token string) (app.Actor, error)
 }
@@ -29,8 +29,8 @@ type server struct{ app *app.Service }
 //	trace and recover → route → authenticate → scope → headers → path and query → body → generated mapping → use case
 //	→ preconditions of a read
 //
-// so that 401 and 403 come before any look at parameters or body. An event of the provider has neither token nor
-// parameters: its signature over the body is verified instead, and that is all that is looked at.
+// so that 401 and 403 are decided before parameters and body are read. A provider event has neither token nor
+// parameters: only its signature over the body is verified.
 func New(
 	service *app.Service, auth Authenticator, events app.EventParser, o Observer, log *slog.Logger,
 ) (http.Handler, error) {
@@ -72,7 +72,7 @@ func newHandler(
 	return router, nil
 }
 
-// step looks at a request before its handler. It returns the request to go on with, or why not to.
+// step checks a request before its handler. It returns the request to continue with, or an error.
 type step func(w http.ResponseWriter, r *http.Request) (*http.Request, error)
 
 func (p problems) middleware(s step) func(http.Handler) http.Handler {

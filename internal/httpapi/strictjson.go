@@ -11,9 +11,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// decodeStrictly reads one JSON value as maps, slices and scalars. It refuses what encoding/json lets pass: duplicate
-// members, invalid UTF-8, lone surrogates (the last two by jsontext), anything after the value, and the null character, which
-// PostgreSQL's text cannot hold.
+// decodeStrictly reads one JSON value as maps, slices and scalars. It refuses what encoding/json accepts: duplicate
+// members, invalid UTF-8, lone surrogates (the last two by jsontext), anything after the value, and the null character,
+// which PostgreSQL's text cannot hold.
 func decodeStrictly(raw []byte) (any, error) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true)) // decodeObject finds them
 	value, err := decodeValue(d)
@@ -102,8 +102,8 @@ func stringOf(token jsontext.Token) (string, error) {
 	return s, nil
 }
 
-// number reads a whole number as the contract has them: an int64, written without fraction and exponent. What is not
-// one becomes a number that no schema takes: beyond the range the largest, and otherwise a fraction within most bounds.
+// number parses an integer of the contract: an int64 without fraction and exponent. Any other number becomes a value
+// that every schema rejects: the largest float if it is out of range, otherwise a fraction.
 func number(text string) any {
 	n, err := strconv.ParseInt(text, 10, 64)
 	switch {

@@ -20,11 +20,11 @@ const (
 	maxToken = 16 << 10
 	// maxName bounds the claims that are stored, in bytes.
 	maxName = 255
-	// latestDate is the last second of the year 9999: a date beyond it is a mistake, and may not fit a timestamp.
+	// latestDate is the last second of the year 9999. A later date is invalid and may overflow a timestamp.
 	latestDate = 253402300799
 )
 
-// member is a JSON member that may be absent. A null is a value of the wrong type, and not an absent one.
+// member is a JSON member that may be absent. A null is a value of the wrong type, not an absent member.
 type member[T any] struct {
 	value   T
 	present bool
@@ -39,8 +39,8 @@ func (m *member[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return json.UnmarshalDecode(d, &m.value)
 }
 
-// joseHeader is the header parameters that decide anything. The others, and with them every key or certificate that a
-// token brings along (jwk, jku, x5u, x5c), are not looked at, as RFC 7515, section 4, has it.
+// joseHeader is the header parameters that this service uses. Others are ignored (RFC 7515, section 4), including every
+// key or certificate in the token itself (jwk, jku, x5u, x5c).
 type joseHeader struct {
 	Algorithm   member[string] `json:"alg"`
 	KeyID       member[string] `json:"kid"`
@@ -51,16 +51,16 @@ type joseHeader struct {
 	Encryption  jsontext.Value `json:"enc"`
 }
 
-// parsedToken is a token taken apart: nothing of it is proved yet.
+// parsedToken is a token that is parsed but not verified.
 type parsedToken struct {
 	header    joseHeader
-	claims    []byte // as JSON, not looked at before the signature is checked
+	claims    []byte // as JSON, parsed only after the signature is verified
 	signed    string // what the signature covers
 	signature []byte
 }
 
-// parseToken reads a token in the JWS compact serialization (RFC 7515, section 7.1). Every part is base64url without
-// padding, line breaks or stray bits, so that one token has one spelling.
+// parseToken reads a token in the JWS compact serialization (RFC 7515, section 7.1). Every part must be base64url
+// without padding, line breaks or stray bits, so that each token has only one encoding.
 func parseToken(token string) (parsedToken, error) {
 	var t parsedToken
 	parts := strings.SplitN(token, ".", 4)
@@ -82,7 +82,8 @@ func parseToken(token string) (parsedToken, error) {
 	return t, t.header.check()
 }
 
-// check refuses what this service does not process, before any key is looked up (RFC 8725, section 3.1).
+// check refuses header parameters that this service does not support, before any key is looked up (RFC 8725, section
+// 3.1).
 func (h joseHeader) check() error {
 	switch {
 	case !slices.Contains(allowedAlgorithms, h.Algorithm.value):
@@ -110,7 +111,7 @@ func mediaType(value string) string {
 	return strings.TrimPrefix(strings.ToLower(value), "application/")
 }
 
-// claimSet is the claims that decide anything (RFC 7519, section 4.1; RFC 8693, section 4.2 for scope).
+// claimSet is the claims that this service uses (RFC 7519, section 4.1; RFC 8693, section 4.2 for scope).
 type claimSet struct {
 	Issuer    member[string]      `json:"iss"`
 	Subject   member[string]      `json:"sub"`
@@ -123,8 +124,8 @@ type claimSet struct {
 	Scope     member[string]      `json:"scope"`
 }
 
-// parseClaims reads the claims as strictly as a body is read: one JSON object in valid UTF-8 without duplicate members,
-// and each claim of its exact type.
+// parseClaims parses the claims strictly: one JSON object in valid UTF-8 without duplicate members, and each claim of
+// its exact type.
 func parseClaims(payload []byte) (claimSet, error) {
 	var c claimSet
 	if err := json.Unmarshal(payload, &c); err != nil {
@@ -149,8 +150,8 @@ func (c claimSet) scopes() []string {
 	return slices.DeleteFunc(strings.Split(c.Scope.value, " "), func(s string) bool { return s == "" })
 }
 
-// isName tells whether a subject or tenant can be stored and shown: not empty, at most maxName bytes and without control
-// characters. Nothing is normalized: names that differ in one byte are different names.
+// isName reports whether a subject or tenant can be stored and shown: not empty, at most maxName bytes and without
+// control characters. Nothing is normalized: names that differ in one byte are different names.
 func isName(name string) bool {
 	return name != "" && len(name) <= maxName && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
 }

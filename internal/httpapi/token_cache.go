@@ -12,17 +12,17 @@ const (
 	maxRemembered = 4 << 10
 )
 
-// tokenHash stands for a token, which is itself never kept.
+// tokenHash is the hash of a token. The token itself is never stored.
 type tokenHash = [sha256.Size]byte
 
-// tokenCache remembers verified tokens, so that their signatures are checked once. It holds a bounded number of them, and
-// the oldest makes room. What was verified with other keys than the present ones counts as unknown, so that a
-// withdrawn key takes its tokens along. A token that was refused is never in it.
+// tokenCache remembers verified tokens, so that their signatures are checked once. Its size is bounded, and the oldest
+// entry is evicted. An entry that was verified with an earlier key set is ignored, so that tokens of a withdrawn key
+// are rejected. Refused tokens are not cached.
 type tokenCache struct {
 	mu     sync.Mutex
 	tokens map[tokenHash]verifiedToken
-	order  []tokenHash // a ring in the order of arrival
-	next   int         // the place in the ring that is written next
+	order  []tokenHash // a ring buffer in insertion order
+	next   int         // index of the next write
 }
 
 func newTokenCache(size int) *tokenCache {

@@ -11,8 +11,8 @@ import (
 	"example.com/orders/internal/domain"
 )
 
-// collect adds the schema's complaints to v, each under the path of its field (RFC 6901, without the leading slash), or
-// under field where that is given.
+// collect adds the schema's errors to v, each under the path of its field (RFC 6901, without the leading slash), or
+// under field if that is set.
 func collect(v *domain.Violations, field string, err error) {
 	var many openapi3.MultiError
 	var one *openapi3.SchemaError
@@ -37,8 +37,8 @@ func collect(v *domain.Violations, field string, err error) {
 	}
 }
 
-// unknown names every member of an object that its schema does not know. The schema complains once for each of them; the
-// first complaint names them all.
+// unknown lists every member of an object that its schema does not define. The schema reports one error per member; the
+// first one lists them all.
 func unknown(v *domain.Violations, object string, err *openapi3.SchemaError) {
 	members, _ := err.Value.(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(members)) {
@@ -64,7 +64,7 @@ func pointer(path []string) string {
 	return strings.Join(escaped, "/")
 }
 
-// broken names a rule of the contract's schema as the domain names its own, in words that quote nothing of the input.
+// broken describes a failed schema rule in the domain's wording. It never quotes the input.
 func broken(keyword string) (code, message string) {
 	switch keyword {
 	case "required":

@@ -162,6 +162,6 @@ func (e explored) breaks(t *testing.T, invariant string, steps int) {
 	require.Equal(t, steps, len(e.trace)-1, "steps")
 }
 
-// small tells whether the bounds are to be smaller: with -short, and with the race detector, which has nothing to
+// small reports whether the bounds are to be smaller: with -short, and with the race detector, which has nothing to
 // find in a search on one goroutine and makes it ten times slower.
 func small() bool { return testing.Short() || raceDetector }

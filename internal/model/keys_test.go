@@ -194,7 +194,7 @@ func (m *keyModel) look(w *keyWorld, i int) {
 	}
 }
 
-// live tells whether there is a record that has not expired by then.
+// live reports whether there is a record that has not expired by then.
 func (w *keyWorld) live(at int) bool { return w.record.change > 0 && w.record.expires > at }
 
 // begin starts a transaction: its clock, and pg_try_advisory_xact_lock, which ends it where another request has the turn.

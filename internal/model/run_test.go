@@ -227,7 +227,7 @@ func (x *exec) service() *app.Service {
 	return app.New(x, x, x, s, silent{})
 }
 
-// advance makes the next step of the run. It tells whether the run has ended.
+// advance makes the next step of the run. It reports whether the run has ended.
 func (x *exec) advance() (ended bool) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -124,5 +124,5 @@ var domain = regexp.MustCompile(strings.Join([]string{
 	`(^|[^\w/@-])[Oo]rders(: |:$|[^\w/:@-]|$)`, // the word, the table, a variable
 }, "|"))
 
-// namesOldService tells whether a line says the old name and no word of the domain.
+// namesOldService reports whether a line says the old name and no word of the domain.
 func namesOldService(line string) bool { return oldName.MatchString(domain.ReplaceAllString(line, "")) }

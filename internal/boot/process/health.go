@@ -14,13 +14,13 @@ import (
 // healthTimeout is longer than /readyz takes to give up on the database.
 const healthTimeout = 5 * time.Second
 
-// Health is where a process tells how it is: the variable with its address, that one's default, and the path.
+// Health is the health endpoint of a process: the variable that holds its address, the default address, and the path.
 type Health struct{ Variable, Default, Path string }
 
-// Ready is the health of the API and of the worker.
+// Ready is the health endpoint of the API and of the worker.
 func Ready() Health { return Health{Variable: "OPS_ADDR", Default: "127.0.0.1:8081", Path: "/readyz"} }
 
-// ask is nil when the process of this environment is well.
+// ask requests the health endpoint. It returns nil if the process is healthy.
 func (h Health) ask(ctx context.Context, lookup config.Lookup, _ *slog.Logger) error {
 	url, err := h.url(lookup)
 	if err != nil {
@@ -43,7 +43,7 @@ func (h Health) ask(ctx context.Context, lookup config.Lookup, _ *slog.Logger) e
 	return nil
 }
 
-// url asks on the loopback where the process listens on all addresses.
+// url uses the loopback address if the process listens on all addresses.
 func (h Health) url(lookup config.Lookup) (string, error) {
 	addr, _ := lookup(h.Variable)
 	if addr == "" {

@@ -1,5 +1,5 @@
-// Package process is what all commands have in common: signals, one line for a failure, and the question of a
-// container's health check.
+// Package process is what all commands have in common: signals, one line of output for a failure, and the healthcheck
+// argument for containers.
 package process
 
 import (
@@ -21,13 +21,14 @@ import (
 // Run is the body of a process: it returns when ctx ends and everything has stopped.
 type Run func(ctx context.Context, lookup config.Lookup, log *slog.Logger) error
 
-// Main runs a process until it ends or a signal asks for it: the first signal stops it in good order, a second one
-// ends it at once. A failure is one line on standard error and exit status 1.
+// Main runs a process until it returns or receives a signal. The first signal starts a graceful stop, a second one
+// kills the process. A failure is one line on standard error and exit status 1.
 func Main(service string, run Run) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // hands a second signal back to its default
+	context.AfterFunc(ctx, stop) // restores the default action for a second signal
 	log := telemetry.NewLog(os.Stderr, service)
-	// Else it prints. A collector that is away fails with every batch of spans.
+	// Without a handler OpenTelemetry prints its errors, and an unreachable collector is an error for every batch of
+	// spans.
 	quiet := telemetry.Quiet(log, slog.LevelWarn, time.Minute)
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { quiet.Warn("telemetry", "error", err) }))
 	if err := run(ctx, os.LookupEnv, log); err != nil {
@@ -36,12 +37,12 @@ func Main(service string, run Run) {
 	}
 }
 
-// gcPercent lets the heap grow to four times what is alive before it is collected. Little is alive here, some MiB, so that
-// Go's default collects many times a second, at about a tenth of the CPU.
+// gcPercent lets the heap grow to four times the live heap before a collection. The live heap is only some MiB, so Go's
+// default would collect many times a second, which costs about a tenth of the CPU.
 const gcPercent = 300
 
-// Serve is Main for a process that listens. Called with the argument healthcheck it asks the process that runs with
-// the same environment how it is, instead of running: an image without a shell and curl has nothing else to ask with.
+// Serve is Main for a process that listens. With the argument healthcheck it requests the health endpoint of the
+// running process with the same environment, because the image has neither a shell nor curl.
 func Serve(service string, health Health, run Run) {
 	switch {
 	case len(os.Args) == 1:

@@ -10,14 +10,14 @@ import (
 	"example.com/orders/internal/infra/config"
 )
 
-// Addresses is where a process listens.
+// Addresses are the URLs on which a process listens.
 type Addresses struct {
 	URL string `json:"url,omitempty"` // of the API
 	Ops string `json:"ops"`
 }
 
-// Started tells the parent that the process has started: it writes one line of JSON to the file descriptor that READY_FD
-// names, and closes it. Without READY_FD it does nothing.
+// Started signals the parent process that this process has started: it writes one line of JSON to the file descriptor
+// that READY_FD names, and closes it. Without READY_FD it does nothing.
 func Started(lookup config.Lookup, a Addresses) error {
 	value, ok := lookup("READY_FD")
 	if !ok {

@@ -108,7 +108,7 @@ func (w *purgeKeys) purge(ctx context.Context, remove removeBatch) (removed int,
 	return removed, false, nil
 }
 
-// stops tells whether the worker is being stopped; else it is the job's time that is up.
+// stops reports whether the worker is being stopped; else it is the job's time that is up.
 func (w *purgeKeys) stops() bool {
 	select {
 	case <-w.stopping:

@@ -18,7 +18,7 @@ import (
 // SchemaVersion is the version of the jobs' arguments. A worker refuses a newer one than it knows, so that an old
 // worker beside a new API fails visibly and the job waits for a new worker.
 //
-// Version 2 is the protocol that creates an intent before it confirms it; a worker of the release before this one must not
+// Version 2 is the protocol that creates an intent before it confirms it; a worker of the previous release must not
 // begin such a charge.
 const SchemaVersion = 2
 

@@ -32,8 +32,8 @@ func sqlState(err error) string {
 	return ""
 }
 
-// waitedForARow tells whether the lock that was not free in time was that of a row or of an index entry, not that of a
-// table: of those alone PostgreSQL says, in any language, where it waited.
+// waitedForARow reports whether the lock that was not free in time was that of a row or of an index entry, not that of
+// a table: of those alone PostgreSQL says, in any language, where it waited.
 func waitedForARow(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && e.Where != ""
@@ -56,16 +56,16 @@ func retryReason(err error) string {
 	}
 }
 
-// Blocked tells whether a statement gave up because of what others hold, and may work a moment later.
+// Blocked reports whether a statement gave up because of what others hold, and may work a moment later.
 func Blocked(err error) bool {
 	state := sqlState(err)
 	return state == lockNotAvailable || state == deadlockDetected
 }
 
-// Full tells whether there was no connection left to be had.
+// Full reports whether there was no connection left to be had.
 func Full(err error) bool { return sqlState(err) == tooManyConnections }
 
-// Passing tells whether the server's condition made it refuse: gone, full, read-only. It may be another one a moment
+// Passing reports whether the server's condition made it refuse: gone, full, read-only. It may be another one a moment
 // later.
 func Passing(err error) bool {
 	state := sqlState(err)
@@ -87,7 +87,7 @@ func classify(err error) error {
 	}
 }
 
-// passing tells whether the SQLSTATE's class speaks of the server's condition rather than of the statement:
+// passing reports whether the SQLSTATE's class speaks of the server's condition rather than of the statement:
 // connection exceptions, insufficient resources, operator intervention.
 func passing(state string) bool {
 	if len(state) != 5 {

@@ -75,7 +75,7 @@ func (r payments) saveRefund(s domain.PaymentState, f domain.Refund) {
 		nullable(f.KeyFailedAt), f.Refusal.Code, nullable(f.Refusal.Since), nullable(f.LegacyAttemptAt), f.CreatedAt)
 }
 
-// paymentColumns reads the status unresolved, which only the release before this one stores, as pending: both say that the
+// paymentColumns reads the status unresolved, which only the previous release stores, as pending: both say that the
 // provider has not decided as far as is known here.
 const paymentColumns = `tenant_id, order_id, CASE status WHEN 'unresolved' THEN 'pending' ELSE status END, amount, currency,
 	payment_method, charge_id, key_generation, refusal, refused_at, attempted_at, created_at, updated_at, version`

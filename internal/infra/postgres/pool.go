@@ -72,8 +72,8 @@ func await(ctx context.Context, pool *pgxpool.Pool, limit time.Duration) error {
 	}
 }
 
-// Writable tells whether the server takes writes: it is no standby, and was not told to be read-only. The connections of a
-// pool that does not are replaced, since a session keeps what it was told at its start.
+// Writable reports whether the server takes writes: it is no standby, and was not told to be read-only. The connections
+// of a pool that does not are replaced, since a session keeps what it was told at its start.
 func Writable(ctx context.Context, pool *pgxpool.Pool) (writable bool, err error) {
 	err = pool.QueryRow(ctx, `SELECT current_setting('transaction_read_only') = 'off'`).Scan(&writable)
 	if err != nil {
@@ -85,9 +85,9 @@ func Writable(ctx context.Context, pool *pgxpool.Pool) (writable bool, err error
 	return writable, nil
 }
 
-// keep tells whether a connection is still of use after an error. A server that refuses to write has become a standby:
-// the connection goes, whichever request used it, and the next one finds the new primary (behind the same name, or among the hosts
-// of a URL with target_session_attrs=read-write). A fatal error ends a connection anyway.
+// keep reports whether a connection is still of use after an error. A server that refuses to write has become a
+// standby: the connection goes, whichever request used it, and the next one finds the new primary (behind the same
+// name, or among the hosts of a URL with target_session_attrs=read-write). A fatal error ends a connection anyway.
 func keep(_ *pgconn.PgConn, e *pgconn.PgError) bool {
 	return e.SeverityUnlocalized != "FATAL" && e.Code != readOnlyTransaction
 }

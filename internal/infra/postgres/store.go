@@ -188,7 +188,7 @@ func (t *Tx) commit(ctx context.Context) error {
 	}
 }
 
-// definite tells whether an error stands for a refusal of PostgreSQL.
+// definite reports whether an error stands for a refusal of PostgreSQL.
 func definite(err error) bool {
 	return errors.Is(err, app.ErrStale) || errors.Is(err, errKeyBusy) || errors.Is(err, pgx.ErrTxCommitRollback)
 }

@@ -133,5 +133,5 @@ func knownIntentStatus(s app.IntentStatus) bool {
 
 var safeID = regexp.MustCompile(`^[A-Za-z0-9_]{1,255}$`)
 
-// validID tells whether s can be the id of an object of Stripe's.
+// validID reports whether s can be the id of an object of Stripe's.
 func validID(s string) bool { return safeID.MatchString(s) }

@@ -25,8 +25,8 @@ func intentKey(r app.IntentRequest, call string) string {
 	return key(r.Generation, "order", keyTenant(r.Ref.Tenant), r.Ref.OrderID.String(), call)
 }
 
-// refundKey is the idempotency key of a refund's creation, such as refund:<tenant>:<refund>:2. Generation 0 is the key of
-// the release before this one, which had no tenant.
+// refundKey is the idempotency key of a refund's creation, such as refund:<tenant>:<refund>:2. Generation 0 is the key
+// of the previous release, which had no tenant.
 func refundKey(r app.RefundRequest) string {
 	if r.Generation == 0 {
 		return key(0, "refund", r.RefundID.String())

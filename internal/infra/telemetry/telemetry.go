@@ -77,8 +77,8 @@ func Start(ctx context.Context, service string, processors ...trace.SpanProcesso
 	return t, nil
 }
 
-// hasCollector tells whether one of the variables names a collector. The exporter itself would take a value that is no URL for its
-// default and say nothing.
+// hasCollector reports whether one of the variables names a collector. The exporter itself would take a value that is
+// no URL for its default and say nothing.
 func hasCollector(variables ...string) (yes bool, err error) {
 	for _, name := range variables {
 		v := os.Getenv(name)
