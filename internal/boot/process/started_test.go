@@ -13,6 +13,7 @@ import (
 
 // Ensure the parent is told once, where the process listens, and then reads the end of the pipe.
 func TestStartedTellsTheParentOnce(t *testing.T) {
+	t.Parallel()
 	from, to, err := os.Pipe()
 	require.NoError(t, err)
 	defer from.Close()
