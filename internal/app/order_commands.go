@@ -34,7 +34,7 @@ func (s *Service) ChangeShippingAddress(ctx context.Context, a Actor, in ChangeA
 	})
 }
 
-// changeOrder is the one way in which a caller's version meets an order: locked, compared, changed, saved.
+// changeOrder locks an order, compares the caller's version, applies the change and saves the order.
 func changeOrder(
 	ctx context.Context, tx Tx, ref OrderRef, expected Expected, change func(*domain.Order) error,
 ) (domain.OrderState, error) {

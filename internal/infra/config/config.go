@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Database says how to reach PostgreSQL and how long to wait for what.
+// Database configures the connection to PostgreSQL and its timeouts.
 type Database struct {
 	Variable         string // the name of the variable that URL comes from, for messages
 	URL              string
-	Pooled           bool // between this process and PostgreSQL stands a pooler in transaction mode
+	Pooled           bool // a pooler in transaction mode is between this process and PostgreSQL
 	MaxConns         int
 	ConnectTimeout   time.Duration // how long a start waits for the database
 	AcquireTimeout   time.Duration // how long a request waits for a connection of the pool
@@ -27,7 +27,7 @@ type API struct {
 	AuthAudience    string
 	AuthJWKSURL     string
 	TenantRequired  bool           // a token without tenant is refused
-	TracePeers      []netip.Prefix // the networks whose trace context is taken over
+	TracePeers      []netip.Prefix // the networks whose trace context is trusted
 	KeyRetention    time.Duration
 	KeyWait         time.Duration
 	EventSecrets    []string // of the provider's webhook endpoint: one, or two while the secret is rotated
@@ -83,8 +83,8 @@ func LoadAPI(lookup Lookup) (API, error) {
 		RequestTimeout:  r.duration("REQUEST_TIMEOUT", 30*time.Second, time.Second, 5*time.Minute),
 		ShutdownTimeout: r.duration("SHUTDOWN_TIMEOUT", 20*time.Second, time.Second, 10*time.Minute),
 	}
-	// Retention spans the time in which callers retry and the risk of a late duplicate after it; a shorter one would
-	// turn a legitimate retry into a second order.
+	// Retention must be longer than the time in which callers retry. A shorter one would turn a late retry into a
+	// second order.
 	window := r.duration("CALLER_RETRY_WINDOW", 24*time.Hour, time.Minute, 30*24*time.Hour)
 	c.KeyRetention = r.duration("IDEMPOTENCY_KEY_RETENTION", 72*time.Hour, time.Minute, 90*24*time.Hour)
 	r.relate(c.KeyRetention >= window, "IDEMPOTENCY_KEY_RETENTION",

@@ -1,5 +1,5 @@
-// Package config reads the environment: every variable with its default and its bounds, checked at start, so that a
-// bad value stops the process with one line that names every variable at fault.
+// Package config reads the environment variables, with defaults and bounds. They are checked at start: invalid values
+// stop the process with one line that names every invalid variable.
 package config
 
 import (
@@ -17,7 +17,7 @@ import (
 // Lookup finds the value of an environment variable, as os.LookupEnv does.
 type Lookup func(name string) (value string, ok bool)
 
-// reader remembers all mistakes; where there is one, it answers the default.
+// reader collects all mistakes. For an invalid value it returns the default.
 type reader struct {
 	lookup   Lookup
 	mistakes []string
@@ -33,7 +33,8 @@ func (r *reader) fail(name, format string, args ...any) {
 	r.mistakes = append(r.mistakes, fmt.Sprintf(name+" "+format, args...))
 }
 
-// relate refuses a value that does not go with another one, unless there is a mistake already: it may be of one of them.
+// relate refuses a value that contradicts another one. It does nothing if there are mistakes already, because one of
+// the two values may be invalid.
 func (r *reader) relate(ok bool, name, format string, args ...any) {
 	if !ok && len(r.mistakes) == 0 {
 		r.fail(name, format, args...)
@@ -151,8 +152,8 @@ func (r *reader) webURL(name string, optional bool) string {
 	return v
 }
 
-// Switch reads a variable that is on or off: 1 or true, 0 or false; not set, it is off. Any other word is an error, or
-// EPHEMERAL=yes would be taken for no.
+// Switch reads a variable that is on or off: 1 or true, 0 or false; not set, it is off. Any other word is an error, so
+// that EPHEMERAL=yes is not read as off.
 func Switch(lookup Lookup, name string) (bool, error) {
 	switch v, _ := lookup(name); v {
 	case "1", "true":
@@ -164,7 +165,7 @@ func Switch(lookup Lookup, name string) (bool, error) {
 	}
 }
 
-// CheckWebURL refuses a variable's value that is no absolute http or https URL.
+// CheckWebURL returns an error unless the value is an absolute http or https URL.
 func CheckWebURL(name, value string) error {
 	u, err := url.Parse(value)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -173,7 +174,7 @@ func CheckWebURL(name, value string) error {
 	return nil
 }
 
-// postgresURL reads a postgres:// URL. Its value is never shown: it holds a password.
+// postgresURL reads a postgres:// URL. Errors never quote the value, because it contains a password.
 func (r *reader) postgresURL(name string) string {
 	v := r.required(name)
 	u, err := url.Parse(v)

@@ -12,12 +12,12 @@ import (
 	"github.com/riverqueue/river/rivertype"
 )
 
-// driver is River's driver for pgx with two additions. Every time that River stores or compares comes from the
-// database's clock, so that a process with a wrong clock neither delays jobs nor takes running ones from other
-// processes. And a run can only finish its own job: one that another run has taken over stays as it is.
+// driver is River's driver for pgx with two additions. All timestamps that River stores or compares come from the
+// database's clock, so that a process with a wrong clock neither delays jobs nor rescues jobs that are still running.
+// And a run can only finish a job that it still owns: the late result of a rescued job is dropped.
 type driver struct {
 	*riverpgxv5.Driver
-	late func(ctx context.Context, ids []int64) // is told of the jobs whose late results were dropped
+	late func(ctx context.Context, ids []int64) // called with the jobs whose late results were dropped
 }
 
 func newDriver(pool *pgxpool.Pool, late func(context.Context, []int64)) *driver {
@@ -34,7 +34,7 @@ func (d *driver) UnwrapExecutor(tx pgx.Tx) riverdriver.ExecutorTx {
 
 // UnwrapTx implements riverdriver.Driver.
 func (d *driver) UnwrapTx(tx riverdriver.ExecutorTx) pgx.Tx {
-	return d.Driver.UnwrapTx(tx.(*executorTx).tx) //nolint:forcetypeassert // this driver makes no other
+	return d.Driver.UnwrapTx(tx.(*executorTx).tx) //nolint:forcetypeassert // this driver makes no other type
 }
 
 func (d *driver) inTx(tx riverdriver.ExecutorTx) *executorTx { return &executorTx{executor{tx, d}, tx} }
@@ -66,7 +66,7 @@ func (e *executor) Begin(ctx context.Context) (riverdriver.ExecutorTx, error) {
 	return e.driver.inTx(tx), nil
 }
 
-// JobSetStateIfRunningMany implements riverdriver.Executor. It leaves out jobs that another run has taken over.
+// JobSetStateIfRunningMany implements riverdriver.Executor. It skips jobs that another run has taken over.
 func (e *executor) JobSetStateIfRunningMany(
 	ctx context.Context, params *riverdriver.JobSetStateIfRunningManyParams,
 ) ([]*rivertype.JobRow, error) {
@@ -109,8 +109,8 @@ func (e *executor) JobGetStuck(
 	return jobs, err
 }
 
-// JobRescueMany implements riverdriver.Executor. The job of a crashed worker is due at once: it has waited until it
-// counted as crashed, and a history of failures must not add to that.
+// JobRescueMany implements riverdriver.Executor. The job of a crashed worker is due at once: it has already waited
+// until it counted as crashed, so no backoff is added.
 func (e *executor) JobRescueMany(ctx context.Context, params *riverdriver.JobRescueManyParams) (*struct{}, error) {
 	clock, err := readClock(ctx, e.Executor)
 	if err != nil {
@@ -121,7 +121,7 @@ func (e *executor) JobRescueMany(ctx context.Context, params *riverdriver.JobRes
 	asked.FinalizedAt = clock.databaseAll(params.FinalizedAt)
 	asked.ScheduledAt = make([]time.Time, len(params.ScheduledAt))
 	for i, at := range params.ScheduledAt {
-		asked.ScheduledAt[i] = at // of a job that ends here: as it was
+		asked.ScheduledAt[i] = at // of a job that is discarded: unchanged
 		if params.State[i] == string(rivertype.JobStateRetryable) {
 			asked.ScheduledAt[i] = clock.now
 		}
@@ -172,7 +172,7 @@ func (e *executor) JobInsertFastManyNoReturning(
 	return e.Executor.JobInsertFastManyNoReturning(ctx, asked)
 }
 
-// insertParams gives every job its times: River's driver takes the process's for those that are not set.
+// insertParams sets every timestamp of a job: River's driver would use the process's clock for unset ones.
 func (e *executor) insertParams(
 	ctx context.Context, params *riverdriver.JobInsertFastManyParams,
 ) (*riverdriver.JobInsertFastManyParams, error) {
@@ -219,7 +219,7 @@ func (e *executor) QueueDeleteExpired(
 }
 
 // clock translates between this process's time and the database's.
-type clock struct{ now time.Time } // the database's, a moment ago
+type clock struct{ now time.Time } // the database's time, just read
 
 func readClock(ctx context.Context, exec riverdriver.Executor) (c clock, err error) {
 	if err := exec.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&c.now); err != nil {
@@ -228,10 +228,10 @@ func readClock(ctx context.Context, exec riverdriver.Executor) (c clock, err err
 	return c, nil
 }
 
-// database gives the database's time for one of this process's: as far from now.
+// database converts a time of this process's clock to the database's clock.
 func (c clock) database(t time.Time) time.Time { return c.now.Add(time.Until(t)) }
 
-// process gives this process's time for one of the database's: as far from now.
+// process converts a time of the database's clock to this process's clock.
 func (c clock) process(t time.Time) time.Time { return time.Now().Add(t.Sub(c.now)) }
 
 func (c clock) databaseOrNil(t *time.Time) *time.Time {

@@ -12,8 +12,7 @@ import (
 	"example.com/orders/internal/app"
 )
 
-// Observer is told of every run of a job, of results that came too late, of the keys purged and of the payments enqueued
-// again.
+// Observer counts job runs, dropped late results, purged keys and payments that were enqueued again.
 type Observer interface {
 	Job(ctx context.Context, kind, outcome string, late, took time.Duration)
 	LateResults(ctx context.Context, jobs int)
@@ -21,13 +20,13 @@ type Observer interface {
 	Reconciled(ctx context.Context, payments int)
 }
 
-// observeJobs tells the observer and the log of every run: its outcome, its duration and how long after its due time it
-// began. A run that fails is for another attempt, and a panic is one that fails; snoozed is one that found too little.
+// observeJobs counts and logs every run: its outcome, its duration and its delay after the due time. A panic counts as
+// failed. The outcome snoozed means that the job could not run yet and will run again without using up an attempt.
 type observeJobs struct {
 	river.MiddlewareDefaults
 	observer Observer
 	log      *slog.Logger
-	paused   *slog.Logger // for runs that did not ask a failing provider: one line stands for many
+	paused   *slog.Logger // for runs that were paused by the circuit breaker; repeated lines are dropped
 }
 
 // Work implements rivertype.WorkerMiddleware.

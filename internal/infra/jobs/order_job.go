@@ -14,7 +14,7 @@ import (
 	"example.com/orders/internal/infra/postgres"
 )
 
-// addOrderJobs registers the jobs of the outbox: each calls the use case of its name.
+// addOrderJobs registers the outbox jobs. Each calls the use case with the same name.
 func addOrderJobs(workers *river.Workers, service UseCases) {
 	river.AddWorker(workers, &orderJob[outbox.ChargeOrderArgs]{
 		call: func(ctx context.Context, a outbox.ChargeOrderArgs, done app.Completion) error {
@@ -53,8 +53,8 @@ func (w *orderJob[T]) Work(ctx context.Context, job *river.Job[T]) error {
 	return toRiverError(w.call(ctx, job.Args, completion(job.JobRow)))
 }
 
-// toRiverError turns a use case's error into River's: snooze where the order is not there, or where a failing provider was not
-// asked, which is no attempt and must not lengthen the pause before the next; else try again.
+// toRiverError maps a use case's error to River's. A missing order or an open circuit breaker snoozes the job, so that
+// the run does not count as an attempt and does not lengthen the backoff. Any other error is retried.
 func toRiverError(err error) error {
 	switch {
 	case errors.Is(err, app.ErrNotFound):
@@ -66,12 +66,12 @@ func toRiverError(err error) error {
 	}
 }
 
-// completeSQL completes a job as River does, unless the run that asks has lost it.
+// completeSQL completes a job as River does, unless another run has taken the job over.
 const completeSQL = `UPDATE river_job SET state = 'completed', finalized_at = now()
 WHERE id = $1 AND state = 'running' AND attempt = $2 AND attempted_at = $3`
 
-// completion completes the job in the transaction that records its result: both, or neither. A run that has lost its job,
-// because it counted as crashed or the job was cancelled, fails here, and its transaction with it.
+// completion completes the job in the transaction that records its result, so both commit or neither. If the run no
+// longer owns the job (it was rescued or cancelled), completion fails and the transaction rolls back.
 func completion(job *rivertype.JobRow) app.Completion {
 	return func(_ context.Context, tx app.Tx) error {
 		postgres.SessionOf(tx).WriteOne(fmt.Sprintf("complete job %d", job.ID), errLost, completeSQL,

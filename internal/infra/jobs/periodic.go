@@ -6,8 +6,8 @@ import (
 	"github.com/riverqueue/river"
 )
 
-// every makes a periodic job. It also runs at every start of a leader, or workers that restart more often than the
-// interval would never run it; that it is unique in its period keeps such restarts from piling it up.
+// every makes a periodic job. It also runs when a leader starts, because workers that restart more often than the
+// interval would otherwise never run it. The job is unique in its period, so restarts do not pile it up.
 func every(interval time.Duration, args river.JobArgs) *river.PeriodicJob {
 	return river.NewPeriodicJob(river.PeriodicInterval(interval),
 		func() (river.JobArgs, *river.InsertOpts) {

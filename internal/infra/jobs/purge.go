@@ -15,7 +15,7 @@ type PurgeConfig struct {
 	Interval time.Duration // between two runs
 	Batch    int           // records that one transaction removes
 	Batches  int           // transactions of one run
-	Pause    time.Duration // between two of them, so that live work gets its turn
+	Pause    time.Duration // between two transactions, so that requests are not slowed down
 }
 
 type purgeKeysArgs struct{}
@@ -26,7 +26,7 @@ func (purgeKeysArgs) Kind() string { return "purge-idempotency-keys" }
 // countTimeout bounds the count at the end of a purge.
 const countTimeout = 2 * time.Second
 
-// KeyStore is what the purge works on.
+// KeyStore is the store that the purge removes records from.
 type KeyStore interface {
 	PurgeKeys(ctx context.Context, from time.Time, batch int) (removed int, next time.Time, err error)
 	PurgeEvents(ctx context.Context, from time.Time, batch int) (removed int, next time.Time, err error)
@@ -42,9 +42,9 @@ type purgeKeys struct {
 	log      *slog.Logger
 }
 
-// Work implements river.Worker. What it does not reach is for the next run: a run is bounded by its batches and by the
-// job's time. A run that a stop cuts short is not done: it goes on when a worker has started again, or workers that
-// restart often would purge a batch an interval.
+// Work implements river.Worker. A run is bounded by its batches and the job timeout; the next run removes the rest. A
+// run that a shutdown interrupts goes on after the restart. Otherwise workers that restart often would purge only one
+// batch per interval.
 func (w *purgeKeys) Work(ctx context.Context, _ *river.Job[purgeKeysArgs]) error {
 	removed, cut, err := w.purge(ctx, w.store.PurgeKeys)
 	w.observer.Purged(context.WithoutCancel(ctx), int64(removed), err != nil)
@@ -58,7 +58,7 @@ func (w *purgeKeys) Work(ctx context.Context, _ *river.Job[purgeKeysArgs]) error
 		w.observer.Purged(context.WithoutCancel(ctx), 0, true)
 		return err
 	}
-	// The count is made even when the time is up: that is when an operator wants to know it.
+	// The backlog is counted even after the job timeout, because then operators need it most.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), countTimeout)
 	defer cancel()
 	left, err := w.store.ExpiredKeys(ctx)
@@ -70,8 +70,8 @@ func (w *purgeKeys) Work(ctx context.Context, _ *river.Job[purgeKeysArgs]) error
 	return nil
 }
 
-// purgeEvents removes expired ids of provider events, within the bounds of a run. What it does not reach is for the next
-// run, also where a stop cuts it short.
+// purgeEvents removes expired ids of provider events, within the bounds of a run. The next run removes the rest, also
+// after a shutdown.
 func (w *purgeKeys) purgeEvents(ctx context.Context) error {
 	removed, cut, err := w.purge(ctx, w.store.PurgeEvents)
 	if err != nil || cut {
@@ -81,10 +81,11 @@ func (w *purgeKeys) purgeEvents(ctx context.Context) error {
 	return nil
 }
 
-// removeBatch removes at most batch of what had expired since from, and returns how many it removed and where to go on.
+// removeBatch removes at most batch records that expired at or after from. It returns their number and where the next
+// batch starts.
 type removeBatch func(ctx context.Context, from time.Time, batch int) (removed int, next time.Time, err error)
 
-// purge removes batch after batch. cut tells that a stop came before the run had ended.
+// purge removes batch after batch. cut is true if a shutdown interrupted the run.
 func (w *purgeKeys) purge(ctx context.Context, remove removeBatch) (removed int, cut bool, err error) {
 	var from time.Time
 	for range w.config.Batches {
@@ -95,7 +96,7 @@ func (w *purgeKeys) purge(ctx context.Context, remove removeBatch) (removed int,
 		case err != nil && ctx.Err() == nil:
 			return removed, false, err
 		case err == nil && n < w.config.Batch:
-			return removed, false, nil // none left, or those left are at work elsewhere
+			return removed, false, nil // none left, or the rest are locked by other transactions
 		}
 		select {
 		case <-w.stopping:
@@ -108,7 +109,7 @@ func (w *purgeKeys) purge(ctx context.Context, remove removeBatch) (removed int,
 	return removed, false, nil
 }
 
-// stops reports whether the worker is being stopped; else it is the job's time that is up.
+// stops reports whether the worker is shutting down; otherwise the job timeout ended the run.
 func (w *purgeKeys) stops() bool {
 	select {
 	case <-w.stopping:

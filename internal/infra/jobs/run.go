@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	// keptErrors is how many errors of a job are kept, the last ones: it may fail for as long as the provider does.
+	// keptErrors is how many of a job's last errors are kept: it may fail during a whole outage of the provider.
 	keptErrors = 10
 	// maxErrorText and maxTrace bound what one error stores, in bytes.
 	maxErrorText = 500
 	maxTrace     = 4000
-	// runKey is the metadata key by which a run tells the driver who it is. It is not stored.
+	// runKey is the metadata key that passes the run's identity to the driver. It is not stored.
 	runKey = "orders_run"
 )
 
-// run identifies one run of a job. An attempt alone does not: a snooze takes it back.
+// run identifies one run of a job. The attempt number alone does not, because a snooze decrements it.
 type run struct {
 	Attempt int       `json:"attempt"`
 	At      time.Time `json:"at"` // when the database gave the job to this run
 }
 
-// identifyRun makes every result of a run carry the run's identity to the driver, where River passes a job's id only.
+// identifyRun adds the run's identity to its results, because River passes only the job's id to the driver.
 type identifyRun struct{ river.PluginDefaults }
 
 // Work implements rivertype.WorkerMiddleware.
@@ -40,8 +40,8 @@ func (*identifyRun) Work(ctx context.Context, job *rivertype.JobRow, next func(c
 	return next(ctx)
 }
 
-// lockRuns locks the jobs of some runs. It returns the time, those that their runs still have, and those that another run
-// has taken over. What a run has completed with its result is neither.
+// lockRuns locks the jobs of some runs. It returns the time, the jobs that the runs still own, and the jobs that
+// another run has taken over. Jobs that were already completed with their results are in neither list.
 const lockRuns = `
 SELECT clock_timestamp(), coalesce(array_agg(id) FILTER (WHERE own), '{}'), coalesce(array_agg(id) FILTER (WHERE NOT own), '{}')
 FROM (
@@ -51,7 +51,7 @@ FROM (
 	ORDER BY j.id FOR UPDATE OF j
 ) locked`
 
-// setState stores the results of runs that still have their job. It returns the ids of the other jobs.
+// setState stores the results of runs that still own their job. It returns the ids of the other jobs.
 func setState(
 	ctx context.Context, tx riverdriver.ExecutorTx, params *riverdriver.JobSetStateIfRunningManyParams,
 ) (jobs []*rivertype.JobRow, late []int64, err error) {
@@ -73,7 +73,7 @@ func setState(
 	return jobs, late, err
 }
 
-// result is what one run leaves of its job.
+// result is the new state of a job after a run.
 type result struct {
 	id          int64
 	run         run // attempt zero: unknown
@@ -96,7 +96,7 @@ func resultsOf(p *riverdriver.JobSetStateIfRunningManyParams) []result {
 		}
 		if p.ErrData[i] != nil {
 			r.failure = failureOf(p.ErrData[i])
-			if r.run.Attempt == 0 { // no middleware has run, for the job is of no known kind or cannot be decoded
+			if r.run.Attempt == 0 { // no middleware has run, because the job's kind is unknown or its arguments cannot be decoded
 				r.run.Attempt = r.failure.Attempt
 			}
 		}
@@ -105,7 +105,7 @@ func resultsOf(p *riverdriver.JobSetStateIfRunningManyParams) []result {
 	return results
 }
 
-// takeRun takes the run out of the updates of a job's metadata.
+// takeRun removes the run from the updates of a job's metadata.
 func takeRun(updates []byte) (r run, rest []byte) {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(updates, &all) != nil || all[runKey] == nil || json.Unmarshal(all[runKey], &r) != nil {
@@ -115,7 +115,7 @@ func takeRun(updates []byte) (r run, rest []byte) {
 	if len(all) == 0 {
 		return r, nil
 	}
-	rest, _ = json.Marshal(all) // what came from JSON goes back to it
+	rest, _ = json.Marshal(all) // the values come from JSON
 	return r, rest
 }
 
@@ -128,7 +128,7 @@ func failureOf(data []byte) *rivertype.AttemptError {
 	return &f
 }
 
-// cut bounds a text in bytes, and leaves it valid UTF-8, which PostgreSQL asks for.
+// cut bounds a text in bytes and keeps it valid UTF-8, which PostgreSQL requires.
 func cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:min(len(text), most)], "")
 }
@@ -153,7 +153,7 @@ func failed(results []result) (ids []int64) {
 	return ids
 }
 
-// joined is the opposite of resultsOf, in the database's time.
+// joined is the inverse of resultsOf, with times of the database's clock.
 func joined(results []result, c clock, schema string) *riverdriver.JobSetStateIfRunningManyParams {
 	p := &riverdriver.JobSetStateIfRunningManyParams{Schema: schema}
 	for _, r := range results {

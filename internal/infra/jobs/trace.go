@@ -9,9 +9,9 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 )
 
-// continueTrace makes the run of a job a part of the trace of the request that enqueued it, so that one trace tells
-// the whole story of an order. InsertArgs writes the trace context into the job's metadata, and otelriver by itself would
-// only link to it.
+// continueTrace makes a job's run part of the trace of the request that enqueued it, so that one trace shows an order
+// from the request to the charge. InsertArgs writes the trace context into the job's metadata, and otelriver by itself
+// would only link to it.
 type continueTrace struct{ river.PluginDefaults }
 
 // Work implements rivertype.WorkerMiddleware.

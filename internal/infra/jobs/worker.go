@@ -1,4 +1,4 @@
-// Package jobs works the outbox on River after the commits that filled it, and the periodic jobs beside it.
+// Package jobs runs the outbox jobs and the periodic jobs on River.
 package jobs
 
 import (
@@ -19,23 +19,25 @@ import (
 )
 
 const (
-	// snooze is the pause of a job that does not find its order: it was restored from a backup, or moved, and may yet
-	// come. Snoozing spends no attempt.
+	// snooze is the pause of a job whose order does not exist: the order may still be restored from backup. Snoozing
+	// does not use up an attempt.
 	snooze = 30 * time.Second
-	// A job that has not asked because the provider fails comes back after this, spread so that not all come at once.
+	// A job that the circuit breaker paused runs again after a random time between these two.
 	pausedFirst = 5 * time.Second
 	pausedMost  = 20 * time.Second
-	// Attempts at an unknown outcome come after 1 s, 2 s, 4 s, …, at most retryMost apart.
+	// Failed attempts are repeated after 1 s, 2 s, 4 s, …, at most retryMost apart (exponential backoff with jitter).
 	retryFirst = time.Second
 	retryMost  = 10 * time.Minute
-	// maintenance is the queue of the periodic jobs: behind the charges of a long outage they would not get their turn.
+	// maintenance is the queue of the periodic jobs. In the default queue they would wait behind the charges of a long
+	// outage.
 	maintenance = "maintenance"
 	maintainers = 2
-	// quietFor is how long River's log does not repeat itself: without a database it would every second.
+	// quietFor is how long a repeated line of River's log is dropped: without a database River logs the same error
+	// every second.
 	quietFor = 10 * time.Second
 )
 
-// WorkerConfig bounds the work.
+// WorkerConfig configures the worker's concurrency and timeouts.
 type WorkerConfig struct {
 	MaxWorkers    int
 	FetchCooldown time.Duration   // the least time between two fetches of jobs
@@ -43,13 +45,13 @@ type WorkerConfig struct {
 	JobTimeout    time.Duration   // of one run of a job
 	RescueAfter   time.Duration   // after this a running job counts as crashed and is taken over
 	StopTimeout   time.Duration   // how long a stop waits for running jobs
-	Stopping      <-chan struct{} // closed when a stop begins: what can end early, does
+	Stopping      <-chan struct{} // closed when a stop begins, so that purges end early
 	PollOnly      bool            // behind a pooler, where no connection can listen
 	Purge         PurgeConfig
 	Reconcile     ReconcileConfig
 }
 
-// UseCases is what the jobs call.
+// UseCases are the use cases that the jobs call.
 type UseCases interface {
 	ChargeOrder(ctx context.Context, ref app.OrderRef, done app.Completion) error
 	RefundCharge(ctx context.Context, ref app.OrderRef, refund uuid.UUID, done app.Completion) error
@@ -78,7 +80,7 @@ func NewWorker(
 		SoftStopTimeout:      c.StopTimeout,
 		RetryPolicy:          backoff{},
 		PollOnly:             c.PollOnly,
-		ReindexerIndexNames:  []string{}, // none: only the owner may, see docs/operations/roles.md
+		ReindexerIndexNames:  []string{}, // none: only the tables' owner may reindex, see docs/operations/roles.md
 		Middleware: []rivertype.Middleware{&observeJobs{
 			observer: o, log: log, paused: telemetry.Quiet(log, slog.LevelWarn, quietFor),
 		}},
@@ -94,7 +96,7 @@ func NewWorker(
 	return client, nil
 }
 
-// tellLate makes what the driver calls with the jobs whose results came too late.
+// tellLate returns the driver's callback for dropped late results.
 func tellLate(o Observer, log *slog.Logger) func(context.Context, []int64) {
 	return func(ctx context.Context, ids []int64) {
 		o.LateResults(ctx, len(ids))
@@ -102,7 +104,7 @@ func tellLate(o Observer, log *slog.Logger) func(context.Context, []int64) {
 	}
 }
 
-// backoff is exponential, with jitter over the upper half of each wait.
+// backoff is exponential backoff, with jitter over the upper half of each wait.
 type backoff struct{}
 
 // NextRetry implements river.ClientRetryPolicy.

@@ -1,5 +1,5 @@
-// Package outbox is the insert side of the application's outbox on River: jobs go in with the transaction of the change
-// that asks for them. Package jobs takes them out after its commit.
+// Package outbox is the insert side of the transactional outbox on River: jobs are inserted in the transaction of the
+// change. Package jobs runs them after the commit.
 package outbox
 
 import (
@@ -15,19 +15,19 @@ import (
 	"example.com/orders/internal/infra/postgres"
 )
 
-// SchemaVersion is the version of the jobs' arguments. A worker refuses a newer one than it knows, so that an old
-// worker beside a new API fails visibly and the job waits for a new worker.
+// SchemaVersion is the version of the jobs' arguments. A worker refuses a newer version than it knows, so that an old
+// worker fails visibly and the job waits for a new worker.
 //
 // Version 2 is the protocol that creates an intent before it confirms it; a worker of the previous release must not
 // begin such a charge.
 const SchemaVersion = 2
 
-// MaxAttempts of a job is out of reach on purpose: a job ends because its outcome is known or because the use case gave up
-// visibly, never because River counted to a number and discarded it.
+// MaxAttempts is so high that it is never reached: a job ends only when its outcome is known or its use case gives up,
+// never because River discards it.
 const MaxAttempts = 10_000
 
-// Target is the order that a job is about, with the version of the job's arguments. It carries no amount to trust and no
-// personal data.
+// Target identifies the order of a job, with the version of the job's arguments. It contains no amounts and no personal
+// data.
 type Target struct {
 	Schema  int       `json:"schema"`
 	Tenant  string    `json:"tenant_id"`
@@ -62,7 +62,7 @@ type RefundChargeArgs struct {
 // Kind implements river.JobArgs.
 func (RefundChargeArgs) Kind() string { return "refund-charge" }
 
-// SettlePaymentArgs names a payment to look at, and perhaps an intent beside its own.
+// SettlePaymentArgs names a payment to settle, and optionally another intent to retrieve.
 type SettlePaymentArgs struct {
 	Target
 	IntentID string `json:"intent_id,omitempty"`
@@ -91,7 +91,7 @@ func (t transaction) SettlePayment(ctx context.Context, ref app.OrderRef, intent
 	return t.insert(ctx, SettlePaymentArgs{target(ref), intentID})
 }
 
-// SettlePaymentOnce implements app.Outbox. A job that runs does not count: it may have looked already.
+// SettlePaymentOnce implements app.Outbox. A running job does not count, because it may have read the state already.
 func (t transaction) SettlePaymentOnce(ctx context.Context, ref app.OrderRef, intentID string) error {
 	args := SettlePaymentArgs{target(ref), intentID}
 	var waits bool
@@ -116,9 +116,9 @@ func (t transaction) insert(ctx context.Context, args river.JobArgs) error {
 	return nil
 }
 
-// InsertSQL inserts a job as River's own clients for other languages do. All its times are the database's, so a process
-// with a wrong clock delays nothing; the rest of the row is the table's defaults. It takes the values of InsertArgs, and
-// may be one statement of a pgx.Batch.
+// InsertSQL inserts a job as River's own clients for other languages do. All timestamps come from the database's clock,
+// so a process with a wrong clock delays nothing; the other columns have the table's defaults. It takes the values of
+// InsertArgs, and may be one statement of a pgx.Batch.
 const InsertSQL = `INSERT INTO river_job (kind, args, metadata, max_attempts, created_at, scheduled_at)
 VALUES ($1, $2, $3, $4, now(), now())`
 

@@ -11,9 +11,9 @@ import (
 	"example.com/orders/internal/app"
 )
 
-// orphans finds what waits for an outcome without a job that will bring one. A job is alive in any state but the
-// final ones. It compares by equality, so that PostgreSQL can go once through what waits and once through the live jobs:
-// after an outage of the provider both are many, and a look at River's index for each of them would take hours.
+// orphans finds undecided charges and refunds that have no live job. A job is live in every state except the final
+// ones. The join is on equality, so that PostgreSQL can use a hash join: after an outage of the provider there are many
+// of both, and an index lookup for each would take hours.
 const orphans = `
 WITH waiting AS (
 	SELECT 'charge-order' AS kind, tenant_id, order_id, NULL::uuid AS refund_id, updated_at AS since
@@ -31,14 +31,14 @@ WHERE NOT EXISTS (
 )
 ORDER BY since LIMIT $2`
 
-// oneAtATime makes a run wait for the one at work, and then see what that one has enqueued.
+// oneAtATime takes an advisory lock, so that a run waits for a concurrent one and then sees its jobs.
 const oneAtATime = `SELECT pg_advisory_xact_lock(hashtextextended('reconcile-payments', 0))`
 
 // Orphans implements app.Outbox.
 func (t transaction) Orphans(ctx context.Context, before time.Time, limit int) ([]app.Orphan, error) {
 	tx := t.s.Immediate()
 	if _, err := tx.Exec(ctx, oneAtATime); err != nil {
-		return nil, fmt.Errorf("wait for another run: %w", err)
+		return nil, fmt.Errorf("wait for the concurrent run: %w", err)
 	}
 	rows, _ := tx.Query(ctx, orphans, before, limit)
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (o app.Orphan, err error) {

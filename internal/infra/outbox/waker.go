@@ -9,36 +9,38 @@ import (
 )
 
 const (
-	// wakeEvery is the least time between two notifications of one process. Each is for all jobs before it.
+	// wakeEvery is the minimum time between two notifications of one process. One notification covers all jobs before
+	// it.
 	wakeEvery = 10 * time.Millisecond
 	// wakeTimeout bounds one notification, the wait for a connection included.
 	wakeTimeout = time.Second
 )
 
-// notify wakes the workers as River's own clients do. It has nothing to make durable, so its commit does not wait for
-// the disk: with a notification, a commit holds a lock that other such commits wait for.
+// notify wakes the workers as River's own clients do. It uses synchronous_commit = off: a commit with a notification
+// holds a lock that all such commits wait for, and nothing here needs to be durable.
 const notify = `SELECT set_config('synchronous_commit', 'off', true),
 	pg_notify(concat(current_schema(), '.river_insert'), '{"queue": "default"}')`
 
-// Waker tells workers that listen that there are new jobs. It does so apart from the transactions that enqueue them: a
-// NOTIFY in each of those would let only one of them commit at a time. A notification that is lost costs the time until a
-// worker's next poll.
+// Waker notifies listening workers of new jobs. It does so outside the transactions that enqueue them, because
+// transactions with a NOTIFY commit one at a time. A lost notification only delays the jobs until the worker's next
+// poll.
 type Waker struct {
 	pool *pgxpool.Pool
 	log  *slog.Logger
 	due  chan struct{}
 }
 
-// NewWaker makes a Waker, which works while Run does.
+// NewWaker makes a Waker. It sends notifications while Run runs.
 func NewWaker(pool *pgxpool.Pool, log *slog.Logger) *Waker {
 	return &Waker{pool: pool, log: log, due: make(chan struct{}, 1)}
 }
 
-// Wake asks for a notification and returns at once. Call it after the commit: before, a worker would find nothing.
+// Wake requests a notification and returns at once. Call it after the commit; before it, a worker would not see the
+// job.
 func (w *Waker) Wake() {
 	select {
 	case w.due <- struct{}{}:
-	default: // one is to be sent already
+	default: // a notification is already requested
 	}
 }
 

@@ -40,8 +40,9 @@ func (r products) ForUpdate(ctx context.Context, tenant, sku string) (*domain.Pr
 	return domain.RestoreProduct(s), nil
 }
 
-// ForSale reads products and locks their stock, in one flight. Each sku has a statement of its own: PostgreSQL keeps its
-// plan, where it would plan sku = ANY anew for each order, in four times the time that it takes to run.
+// ForSale reads products and locks their stock, in one round trip. Each sku has a statement of its own, because
+// PostgreSQL caches that plan. It would plan sku = ANY again for each order, which takes four times as long as the
+// execution.
 func (r products) ForSale(
 	ctx context.Context, tenant string, skus []string,
 ) (map[string]domain.ProductState, map[string]*domain.Stock, error) {
@@ -88,7 +89,7 @@ func (r stock) Add(_ context.Context, k *domain.Stock) error {
 	return nil
 }
 
-// ForUpdate locks in ascending order of sku, bytewise: PostgreSQL runs the statements of a flight one after the other.
+// ForUpdate locks in ascending order of sku, bytewise: PostgreSQL runs the statements of a batch one after the other.
 func (r stock) ForUpdate(ctx context.Context, tenant string, skus []string) (map[string]*domain.Stock, error) {
 	shelf := make(map[string]*domain.Stock, len(skus))
 	for _, sku := range slices.Sorted(slices.Values(skus)) {
@@ -98,7 +99,7 @@ func (r stock) ForUpdate(ctx context.Context, tenant string, skus []string) (map
 	return shelf, r.s.flush(ctx)
 }
 
-// Save stores all of them; one stale version fails all.
+// Save stores all products; one stale version fails the transaction.
 func (r stock) Save(_ context.Context, changed []*domain.Stock) error {
 	for _, k := range changed {
 		s := k.State()

@@ -13,7 +13,8 @@ import (
 	"example.com/orders/internal/app"
 )
 
-// The conditions that are told apart, by SQLSTATE and never by a constraint's name (PostgreSQL, appendix A).
+// The error conditions that this package distinguishes, by SQLSTATE (PostgreSQL, appendix A) and never by a
+// constraint's name.
 const (
 	serializationFailure = "40001"
 	deadlockDetected     = "40P01"
@@ -32,19 +33,19 @@ func sqlState(err error) string {
 	return ""
 }
 
-// waitedForARow reports whether the lock that was not free in time was that of a row or of an index entry, not that of
-// a table: of those alone PostgreSQL says, in any language, where it waited.
+// waitedForARow reports whether a lock timeout was on a row or an index entry and not on a table: only for those does
+// PostgreSQL report the location of the wait.
 func waitedForARow(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && e.Where != ""
 }
 
-// stale is the reason of another try where there is no SQLSTATE.
+// stale is the retry reason of a version conflict, which has no SQLSTATE.
 const stale = "stale"
 
-// retryReason tells why a transaction is to run again: PostgreSQL undid it for the sake of another one or of a
-// migration, or a save met another version than it had loaded. Empty: it is not. The next run loads anew, so a caller's
-// version is compared with what is stored by then.
+// retryReason returns why a transaction must run again: PostgreSQL rolled it back because of another transaction or a
+// migration, or a save found a newer version. Empty: no retry. The next run loads the aggregates again, so the caller's
+// version is compared with the current one.
 func retryReason(err error) string {
 	switch state := sqlState(err); {
 	case state == serializationFailure, state == deadlockDetected, state == planChanged:
@@ -56,24 +57,23 @@ func retryReason(err error) string {
 	}
 }
 
-// Blocked reports whether a statement gave up because of what others hold, and may work a moment later.
+// Blocked reports whether a statement failed because of locks of other transactions, so that a retry may succeed.
 func Blocked(err error) bool {
 	state := sqlState(err)
 	return state == lockNotAvailable || state == deadlockDetected
 }
 
-// Full reports whether there was no connection left to be had.
+// Full reports whether the server had no free connection.
 func Full(err error) bool { return sqlState(err) == tooManyConnections }
 
-// Passing reports whether the server's condition made it refuse: gone, full, read-only. It may be another one a moment
-// later.
+// Passing reports whether the error is transient: the server is unreachable, has no free connection, or is read-only.
 func Passing(err error) bool {
 	state := sqlState(err)
 	return state == readOnlyTransaction || passing(state) || state == "" && connectionLost(err)
 }
 
-// classify is where an error of a transaction becomes the application's: once, and only here. Nothing was applied
-// when it says try again.
+// classify maps an error of a transaction to the application's error, once and only here. ErrTryAgain means that
+// nothing was applied.
 func classify(err error) error {
 	switch state := sqlState(err); {
 	case err == nil, errors.Is(err, app.ErrOutcomeUnknown), errors.Is(err, app.ErrTryAgain):
@@ -87,8 +87,8 @@ func classify(err error) error {
 	}
 }
 
-// passing reports whether the SQLSTATE's class speaks of the server's condition rather than of the statement:
-// connection exceptions, insufficient resources, operator intervention.
+// passing reports whether the SQLSTATE's class is about the server and not the statement: connection exceptions,
+// insufficient resources, operator intervention.
 func passing(state string) bool {
 	if len(state) != 5 {
 		return false
@@ -104,7 +104,7 @@ func connectionLost(err error) bool {
 		pgconn.SafeToRetry(err)
 }
 
-// unavailable says try again for a connection that could not be had in time, unless the caller itself has gone.
+// unavailable returns ErrTryAgain if no connection was acquired in time, unless the caller's context was cancelled.
 func unavailable(caller context.Context, err error) error {
 	if err == nil || caller.Err() != nil {
 		return err
@@ -112,7 +112,7 @@ func unavailable(caller context.Context, err error) error {
 	return fmt.Errorf("%w: %w", app.ErrTryAgain, err)
 }
 
-// notFound says so where a query that must find a row has found none.
+// notFound maps pgx.ErrNoRows to app.ErrNotFound.
 func notFound(err error) error {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return fmt.Errorf("%w: %w", app.ErrNotFound, err)

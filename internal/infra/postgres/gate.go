@@ -8,22 +8,21 @@ import (
 	"example.com/orders/internal/app"
 )
 
-// gate lets one request of this process at a time work under a client key. The others wait here, in memory: a waiting
-// duplicate holds no connection, so it cannot keep others from theirs, whatever the size of the pool. Once one of them has
-// been answered, all go on at once, since each will find the record. The gate is an optimisation only. What keeps two
-// requests apart, in this process or another, is the unique index.
+// gate lets only one request per client key run in this process. Duplicates wait in memory and hold no connection, so
+// they cannot exhaust the pool. Once the first request has its response, all duplicates continue at once, because each
+// will find the record. The gate is only an optimisation; correctness comes from the unique index.
 type gate struct {
 	mu   *sync.Mutex
 	keys map[app.KeyScope]*turn
 }
 
 type turn struct {
-	taken chan struct{} // holds one token while a request works under the key
+	taken chan struct{} // holds one token while a request runs under the key
 	done  chan struct{} // closed once a request under the key has been answered
-	users int           // the requests that work or wait; the last one removes the turn
+	users int           // the requests that run or wait; the last one deletes the turn
 }
 
-// place is where a request stands after enter. leave must be called.
+// place is the state of a request after enter. The caller must call leave.
 type place struct {
 	waited bool
 	done   bool // a request under the key has been answered
@@ -32,7 +31,7 @@ type place struct {
 
 func newGate() gate { return gate{mu: new(sync.Mutex), keys: make(map[app.KeyScope]*turn)} }
 
-// enter waits for the turn of a key, or for the answer of the request that has it, until the deadline, and then returns
+// enter waits for the turn of a key, or until the request that has the turn is answered. After the deadline it returns
 // app.ErrKeyInProgress.
 func (g gate) enter(ctx context.Context, scope app.KeyScope, deadline time.Time) (place, error) {
 	t := g.join(scope)
@@ -59,7 +58,7 @@ func (g gate) enter(ctx context.Context, scope app.KeyScope, deadline time.Time)
 	}
 }
 
-// finish gives the turn back, or lets all go on.
+// finish releases the turn, or after a response releases all waiting requests.
 func (g gate) finish(scope app.KeyScope, t *turn, answered bool) {
 	g.mu.Lock()
 	if answered {

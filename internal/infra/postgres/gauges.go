@@ -10,12 +10,12 @@ import (
 	"example.com/orders/internal/infra/telemetry"
 )
 
-// gaugeTimeout bounds all queries behind one reading of /metrics, so that Prometheus, which waits for ten seconds, gets what
-// does not need the database when there is none.
+// gaugeTimeout bounds all queries of one /metrics request. Prometheus waits ten seconds, so it still gets the other
+// metrics when the database is down.
 const gaugeTimeout = 3 * time.Second
 
-// PoolGauges shows the connections of this process's pool, by state, and whether the database takes writes, which is asked
-// over probe: a connection of its own answers also while the pool is used up.
+// PoolGauges shows the connections of this process's pool, by state, and whether the database accepts writes. That
+// query runs over probe, a separate connection that works while the pool is exhausted.
 func PoolGauges(m *telemetry.Metrics, pool, probe *pgxpool.Pool) error {
 	return m.Gauges(gaugeTimeout, telemetry.Gauge{
 		Name: "orders.db.connections", About: "Connections of a pool: used, idle, and the most that it may have.",
@@ -38,8 +38,8 @@ func PoolGauges(m *telemetry.Metrics, pool, probe *pgxpool.Pool) error {
 	})
 }
 
-// The queries behind the gauges. They list the states to count, because River's indexes begin with the state: a
-// day of completed jobs is never looked through.
+// The queries of the gauges. They list the states to count, because River's indexes begin with the state: this avoids a
+// scan of all completed jobs.
 const (
 	liveJobs   = `('available', 'pending', 'retryable', 'running', 'scheduled')`
 	jobsByKind = ` FROM river_job WHERE kind IN ('charge-order', 'refund-charge', 'settle-payment') AND state IN `
@@ -53,10 +53,10 @@ const (
 	countRefunds  = `SELECT status, count(*) FROM refunds WHERE status = 'pending' GROUP BY 1`
 )
 
-// BacklogGauges shows what waits: jobs, payments without an outcome, and expired keys. Every worker shows the same, since
-// it is the database's.
+// BacklogGauges shows the numbers of waiting jobs, undecided payments and expired keys. Every worker shows the same
+// values, because they come from the database.
 func BacklogGauges(m *telemetry.Metrics, pool *pgxpool.Pool, store *Store) error {
-	var backlog KeyBacklog // read by the first of its two gauges; readings come one after another
+	var backlog KeyBacklog // queried by the first of its two gauges; gauges are read one after another
 	return m.Gauges(gaugeTimeout,
 		telemetry.Gauge{
 			Name: "orders.outbox.jobs", About: "Jobs of the outbox that are not completed, by River's state.", Label: "state",
@@ -100,7 +100,7 @@ func BacklogGauges(m *telemetry.Metrics, pool *pgxpool.Pool, store *Store) error
 	)
 }
 
-// counts reads a query of a name and a number. A name that the query does not have is zero, not absent.
+// counts runs a query that returns names and counts. A name without a row is zero, not absent.
 func counts(pool *pgxpool.Pool, query string, names ...string) func(context.Context) (map[string]float64, error) {
 	return func(ctx context.Context) (map[string]float64, error) {
 		values := map[string]float64{}

@@ -14,14 +14,15 @@ import (
 	"example.com/orders/internal/app"
 )
 
-// A duplicate of a request of another process looks again after a pause, which grows from probeFirst to probeMost.
+// A duplicate of a request in another process polls for the key's record, with a pause that grows from probeFirst to
+// probeMost.
 const (
 	probeFirst = 10 * time.Millisecond
 	probeMost  = 100 * time.Millisecond
 )
 
-// errKeyBusy says that another transaction works under the key, or has completed it in this moment.
-var errKeyBusy = errors.New("another transaction works under the key")
+// errKeyBusy means that another transaction is running under the key, or has just completed it.
+var errKeyBusy = errors.New("another transaction is running under the key")
 
 // InKeyedTx implements app.Store: first the turn within this process, then the turn among all processes. A duplicate waits
 // for both without a connection.
@@ -67,9 +68,9 @@ func (s *Store) observeWait(ctx context.Context, err error, took time.Duration) 
 	s.observer.KeyWait(ctx, outcome, took)
 }
 
-// bounded runs one of the duplicates that look at a key again. Fewer of them look at a time than there are connections, so
-// that any number of duplicates leaves connections to others. One that takes over from a winner gives its place to the next
-// once it has looked: it is at work like any other request.
+// bounded runs one polling duplicate. The number of concurrent polls is smaller than the pool, so that duplicates
+// cannot exhaust it. A duplicate that takes the key over gives its slot to the next one once it has looked the key up:
+// from then on it counts as a normal request.
 func (s *Store) bounded(ctx context.Context, deadline time.Time, run func(looked func()) error) error {
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
@@ -85,7 +86,7 @@ func (s *Store) bounded(ctx context.Context, deadline time.Time, run func(looked
 	return run(looked)
 }
 
-// keyLookup is what the first flight of a keyed transaction learned of its key.
+// keyLookup is what the first round trip of a keyed transaction found for its key.
 type keyLookup struct {
 	scope  app.KeyScope
 	looked func() // is called then
@@ -125,8 +126,8 @@ func scanKey(row pgx.CollectableRow) (r app.KeyRecord, err error) {
 	return r, err
 }
 
-// turnOf is the number of the advisory lock of a key: any 64 bits will do. Two keys that share one wait for each other, and
-// no more.
+// turnOf returns the number of a key's advisory lock. If two keys share a number, their requests only wait for each
+// other.
 func turnOf(k app.KeyScope) int64 {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", k.Tenant, k.Actor, k.Operation, k.Key))
 	return int64(binary.BigEndian.Uint64(sum[:8])) //nolint:gosec // G115: bits of a hash
@@ -139,10 +140,10 @@ func (t *Tx) FindKey() (*app.KeyRecord, error) {
 	return t.key.record, err
 }
 
-// completeKey inserts the record of an accepted request. Where a live record is there already, because of a request that
-// did not take the turn, it changes no row and the transaction fails: of two requests the index admits one. An expired
-// record that the purge has not reached is replaced in the same step. The times are the database's, as parameters: Citus
-// refuses now() in ON CONFLICT.
+// completeKey inserts the record of an accepted request. If an unexpired record exists, because a request did not take
+// the advisory lock, it changes no row and the transaction fails: the unique index lets only one request through. An
+// expired record is replaced in the same statement. The times come from the database's clock, as parameters, because
+// Citus refuses now() in ON CONFLICT.
 const completeKey = `
 INSERT INTO idempotency_keys AS k (tenant_id, actor_id, operation, key, fingerprint, state, response_status,
 	response_headers, response_body, created_at, expires_at)

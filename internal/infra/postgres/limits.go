@@ -12,7 +12,7 @@ import (
 	"example.com/orders/internal/infra/config"
 )
 
-// limits are PostgreSQL's settings that bound what a session waits for and how long it works.
+// limits are the PostgreSQL settings that bound a session's waits and statements.
 func limits(c config.Database) map[string]string {
 	return map[string]string{
 		"lock_timeout":                        milliseconds(c.LockTimeout),
@@ -41,9 +41,9 @@ func limitsAtBegin(c config.Database) (statements []string) {
 	return statements
 }
 
-// shareConnections makes a connection fit for a pooler in transaction mode, where the next transaction may run in
-// another session: no named prepared statements, whose sessions would not be found again (PgBouncer can follow them
-// from 1.21 on, if it is told to), only descriptions, which are the same everywhere.
+// shareConnections configures a connection for a pooler in transaction mode, where each transaction may run in another
+// session. It uses no named prepared statements, which belong to one session (PgBouncer supports them from 1.21 on, if
+// configured), only statement descriptions, which are the same in every session.
 func shareConnections(c *pgx.ConnConfig) {
 	c.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	c.StatementCacheCapacity = 0

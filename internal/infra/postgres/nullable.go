@@ -6,7 +6,7 @@ import (
 	"example.com/orders/internal/domain"
 )
 
-// nullableShipment is the three columns that are there together or not at all.
+// nullableShipment is the three shipment columns. Either all or none are NULL.
 type nullableShipment struct {
 	carrier, tracking *string
 	at                *time.Time

@@ -48,7 +48,7 @@ func (r orders) ForUpdate(ctx context.Context, tenant string, id domain.OrderID)
 	return order(), nil
 }
 
-// WithPayment locks both in one flight. PostgreSQL runs its statements in order, so the order comes first.
+// WithPayment locks both in one round trip. PostgreSQL runs the statements in order, so the order is locked first.
 func (r orders) WithPayment(
 	ctx context.Context, tenant string, id domain.OrderID,
 ) (*domain.Order, *domain.Payment, error) {
@@ -87,7 +87,7 @@ func (r orders) AsSeen(ctx context.Context, seen app.Look) (*domain.Order, *doma
 	return domain.RestoreOrder(o), domain.RestorePayment(p), nil
 }
 
-// Save stores what can change of an order: lines, total and customer never do.
+// Save stores the mutable fields of an order. Lines, total and customer never change.
 func (r orders) Save(_ context.Context, o *domain.Order) error {
 	s := o.State()
 	a := s.Address
@@ -112,7 +112,7 @@ func (r orders) Save(_ context.Context, o *domain.Order) error {
 	return nil
 }
 
-// present is a nullable parameter: v, or NULL where it is not there.
+// present returns v as a nullable parameter: NULL if v is absent.
 func present[T any](there bool, v T) *T {
 	if !there {
 		return nil

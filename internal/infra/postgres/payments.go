@@ -46,7 +46,7 @@ func (r payments) lock(tenant string, id domain.OrderID) func() *domain.Payment 
 	}
 }
 
-// Save stores the payment and its refunds: refunds are part of the aggregate, under its version.
+// Save stores the payment and its refunds, which are part of the aggregate and covered by its version.
 func (r payments) Save(_ context.Context, p *domain.Payment) error {
 	s := p.State()
 	r.s.writeOne(statement{name: "save payment", missed: app.ErrStale}, `
@@ -75,8 +75,8 @@ func (r payments) saveRefund(s domain.PaymentState, f domain.Refund) {
 		nullable(f.KeyFailedAt), f.Refusal.Code, nullable(f.Refusal.Since), nullable(f.LegacyAttemptAt), f.CreatedAt)
 }
 
-// paymentColumns reads the status unresolved, which only the previous release stores, as pending: both say that the
-// provider has not decided as far as is known here.
+// paymentColumns maps the status unresolved, which only the previous release stores, to pending: in both states the
+// outcome is unknown.
 const paymentColumns = `tenant_id, order_id, CASE status WHEN 'unresolved' THEN 'pending' ELSE status END, amount, currency,
 	payment_method, charge_id, key_generation, refusal, refused_at, attempted_at, created_at, updated_at, version`
 

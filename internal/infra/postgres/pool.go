@@ -18,7 +18,7 @@ import (
 )
 
 // Open makes the pool and waits until the database answers, for at most the configured time. application names the
-// process in pg_stat_activity. Each statement has a span of traces; nil: none has.
+// process in pg_stat_activity. traces makes a span for each statement; nil: no spans.
 func Open(
 	ctx context.Context, c config.Database, application string, traces trace.TracerProvider,
 ) (*pgxpool.Pool, error) {
@@ -72,8 +72,8 @@ func await(ctx context.Context, pool *pgxpool.Pool, limit time.Duration) error {
 	}
 }
 
-// Writable reports whether the server takes writes: it is no standby, and was not told to be read-only. The connections
-// of a pool that does not are replaced, since a session keeps what it was told at its start.
+// Writable reports whether the server accepts writes: it is neither a standby nor set to read-only. If it does not, the
+// pool's connections are replaced, because a session keeps the read-only default from its start.
 func Writable(ctx context.Context, pool *pgxpool.Pool) (writable bool, err error) {
 	err = pool.QueryRow(ctx, `SELECT current_setting('transaction_read_only') = 'off'`).Scan(&writable)
 	if err != nil {
@@ -85,9 +85,9 @@ func Writable(ctx context.Context, pool *pgxpool.Pool) (writable bool, err error
 	return writable, nil
 }
 
-// keep reports whether a connection is still of use after an error. A server that refuses to write has become a
-// standby: the connection goes, whichever request used it, and the next one finds the new primary (behind the same
-// name, or among the hosts of a URL with target_session_attrs=read-write). A fatal error ends a connection anyway.
+// keep reports whether a connection can be reused after an error. A server that refuses to write has become a standby:
+// the connection goes, whichever request used it, and the next one finds the new primary (behind the same name, or
+// among the hosts of a URL with target_session_attrs=read-write). A fatal error ends a connection anyway.
 func keep(_ *pgconn.PgConn, e *pgconn.PgError) bool {
 	return e.SeverityUnlocalized != "FATAL" && e.Code != readOnlyTransaction
 }

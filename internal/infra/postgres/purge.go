@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// purgeBatch removes expired records, oldest first, by their full key. A record that a request is replacing right now is
-// locked and so skipped, as is one that another worker is removing. The expiry stands twice on purpose: a record that was
-// renewed between the look and the lock stays. The second time it ends with the batch, or each batch would read all that has
-// expired. MATERIALIZED: the look is made once, whatever the plan, or the limit would hold for each look.
+// purgeBatch removes expired records, oldest first, by their full key. Records that a request is replacing or another
+// worker is removing are locked and skipped (SKIP LOCKED). The expiry is checked twice on purpose, so that a record
+// that was renewed between the lookup and the lock is kept. The second check is bounded by the batch, because otherwise
+// each batch would read all expired records. MATERIALIZED makes PostgreSQL run the lookup only once, so that the limit
+// applies to the whole batch.
 const purgeBatch = `
 WITH d AS MATERIALIZED (
 	SELECT tenant_id, actor_id, operation, key, expires_at FROM idempotency_keys
@@ -22,10 +23,10 @@ WITH d AS MATERIALIZED (
 )
 SELECT count(*), coalesce(max(expires_at), $1) FROM gone`
 
-// PurgeKeys removes at most batch expired records, the oldest first, in a transaction of its own. It begins with those
-// that expired at from, so that the next batch does not walk again over what this one removed: the index keeps dead
-// entries for as long as another session has an older snapshot. It returns how many it removed and where to go on.
-// What has expired is decided by the database's clock alone.
+// PurgeKeys removes at most batch expired records, the oldest first, in a transaction of its own. It starts with
+// records that expired at from, so that a batch does not scan the dead index entries of earlier batches, which remain
+// while another session has an older snapshot. It returns the number of removed records and where the next batch
+// starts. Only the database's clock decides what has expired.
 func (s *Store) PurgeKeys(ctx context.Context, from time.Time, batch int) (removed int, next time.Time, err error) {
 	if err := s.pool.QueryRow(ctx, purgeBatch, from, batch).Scan(&removed, &next); err != nil {
 		return 0, from, fmt.Errorf("purge keys: %w", err)
@@ -33,16 +34,16 @@ func (s *Store) PurgeKeys(ctx context.Context, from time.Time, batch int) (remov
 	return removed, next, nil
 }
 
-// KeyBacklog is what the purge has not reached yet.
+// KeyBacklog is the expired records that are not removed yet.
 type KeyBacklog struct {
 	Expired int           // records, counted up to backlogMost
 	Oldest  time.Duration // how long ago the oldest of them expired
 }
 
-// backlogMost bounds the count: beyond it the exact number no longer matters, and counting would cost.
+// backlogMost bounds the count, because counting is expensive and a larger number is no more useful.
 const backlogMost = 100_000
 
-// ExpiredKeys tells what has expired, by the database's clock, and is still there.
+// ExpiredKeys returns the backlog of expired records, by the database's clock.
 func (s *Store) ExpiredKeys(ctx context.Context) (b KeyBacklog, err error) {
 	var oldest float64
 	err = s.pool.QueryRow(ctx, `

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// purgeEvents is purgeBatch for the ids of provider events. Their expiry never changes, so it is asked for once.
+// purgeEvents is purgeBatch for the ids of provider events. Their expiry never changes, so it is checked only once.
 const purgeEvents = `
 WITH d AS MATERIALIZED (
 	SELECT tenant_id, event_id FROM provider_events
@@ -17,9 +17,9 @@ WITH d AS MATERIALIZED (
 )
 SELECT count(*), coalesce(max(expires_at), $1) FROM gone`
 
-// PurgeEvents removes at most batch expired ids of provider events, the oldest first, in a transaction of its own. It begins
-// with those that expired at from, and returns how many it removed and where to go on. What has expired is decided by the
-// database's clock alone.
+// PurgeEvents removes at most batch expired ids of provider events, the oldest first, in a transaction of its own. It
+// starts with ids that expired at from. It returns the number of removed ids and where the next batch starts. Only the
+// database's clock decides what has expired.
 func (s *Store) PurgeEvents(ctx context.Context, from time.Time, batch int) (removed int, next time.Time, err error) {
 	if err := s.pool.QueryRow(ctx, purgeEvents, from, batch).Scan(&removed, &next); err != nil {
 		return 0, from, fmt.Errorf("purge provider events: %w", err)

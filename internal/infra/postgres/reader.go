@@ -13,16 +13,16 @@ import (
 	"example.com/orders/internal/domain"
 )
 
-// Reader answers the application's queries. An answer of several statements reads one snapshot.
+// Reader runs the application's queries. A query of several statements reads one snapshot.
 type Reader struct {
 	store *Store
 	pool  *pgxpool.Pool
 }
 
-// NewReader makes a Reader that takes its connections as the store does.
+// NewReader makes a Reader that acquires connections as the store does.
 func NewReader(s *Store) *Reader { return &Reader{store: s, pool: s.pool} }
 
-// read runs fn, and once more where a migration has changed what it returns.
+// read runs fn, and a second time if a migration has changed the result type of a cached plan.
 func (r *Reader) read(ctx context.Context, fn func(conn *pgxpool.Conn) error) error {
 	err := r.once(ctx, fn)
 	if sqlState(err) == planChanged {
@@ -42,7 +42,7 @@ func (r *Reader) once(ctx context.Context, fn func(conn *pgxpool.Conn) error) er
 	return fn(conn)
 }
 
-// snapshot sends several queries in one flight; they see the same moment.
+// snapshot sends several queries in one round trip; they see the same snapshot.
 func (r *Reader) snapshot(ctx context.Context, queue func(s *Session)) error {
 	return r.read(ctx, func(conn *pgxpool.Conn) error {
 		s := newSession(conn)
@@ -88,7 +88,7 @@ func (r *Reader) Payment(
 	return p, customer, notFound(err)
 }
 
-// Look implements app.Reader, in one flight.
+// Look implements app.Reader, in one round trip.
 func (r *Reader) Look(ctx context.Context, ref app.OrderRef) (l app.Look, err error) {
 	var lines []domain.Line
 	err = r.read(ctx, func(conn *pgxpool.Conn) error {

@@ -13,7 +13,7 @@ import (
 
 type inbox struct{ tx pgx.Tx }
 
-// Add implements app.Inbox. Of two deliveries at once one waits here for the other's transaction to end.
+// Add implements app.Inbox. With two concurrent deliveries, one waits here until the other's transaction ends.
 func (r inbox) Add(ctx context.Context, e app.ProviderEvent, now, expires time.Time) (bool, error) {
 	tag, err := r.tx.Exec(ctx, `
 		INSERT INTO provider_events (tenant_id, event_id, type, received_at, expires_at) VALUES ($1, $2, $3, $4, $5)
@@ -92,11 +92,11 @@ func (r unmatchedCharges) NextKey(ctx context.Context, c app.UnmatchedCharge) er
 
 type watermarks struct{ tx pgx.Tx }
 
-// everyTenant is the tenant_id of what belongs to the provider's account as a whole.
+// everyTenant is the tenant_id of rows that belong to the whole provider account.
 const everyTenant = ""
 
-// Lock implements app.Watermarks. The row is made by the first Save; until then the lock is of nothing, and the primary
-// key tells two first runs apart.
+// Lock implements app.Watermarks. The first Save inserts the row. Before that there is no row to lock, and the primary
+// key lets only one of two first runs succeed.
 func (r watermarks) Lock(ctx context.Context, stream app.ProviderStream) (app.Watermark, error) {
 	var from, next *time.Time
 	w := app.Watermark{Stream: stream}

@@ -33,18 +33,18 @@ func (s *Session) advance(aggregate interface{ Stored(version int64) }, version 
 	s.undo = append(s.undo, func() { aggregate.Stored(version) })
 }
 
-// statement is what an error of a collected statement is called.
+// statement is the name of a collected statement, with the errors that replace PostgreSQL's.
 type statement struct {
 	name string
-	// missed is the error where the statement had to change exactly one row and did not; nil: any number will do.
+	// missed is the error if the statement did not change exactly one row; nil: any number is allowed.
 	missed error
-	// taken is the error where another transaction had its row and did not end in time; nil: PostgreSQL's own.
+	// taken is the error if another transaction held the row lock for too long; nil: PostgreSQL's error.
 	taken error
 }
 
 func newSession(conn *pgxpool.Conn) *Session { return &Session{conn: conn, next: &pgx.Batch{}} }
 
-// Write collects a statement that changes something.
+// Write collects a statement that changes rows.
 func (s *Session) Write(name, sql string, args ...any) { s.write(statement{name: name}, sql, args...) }
 
 // WriteOne collects a statement that must change exactly one row, or the transaction fails with missed.

@@ -25,23 +25,24 @@ const (
 	CommitTimeout = 10 * time.Second
 )
 
-// Settings are the store's bounds on waiting; docs/settings argues their values. See NewSettings.
+// Settings are the store's timeouts; docs/settings explains their values. See NewSettings.
 type Settings struct {
-	KeyWait        time.Duration // how long a duplicate waits for the request that has its key
-	LockTimeout    time.Duration // how long a statement waits for a row
+	KeyWait        time.Duration // how long a duplicate waits for the request with the same key
+	LockTimeout    time.Duration // how long a statement waits for a row lock
 	AcquireTimeout time.Duration // how long a request waits for a connection
 
 	atBegin []string // the statements that each transaction runs at its begin; see limitsAtBegin
 }
 
-// Observer is told of what the store had to wait for or do again. outcome is turn or timeout.
+// Observer counts the store's waits and retries. outcome is turn or timeout.
 type Observer interface {
 	KeyWait(ctx context.Context, outcome string, took time.Duration)
 	TransactionRetry(ctx context.Context, reason string) // a SQLSTATE, or stale
 }
 
-// Store runs the application's transactions. Isolation is READ COMMITTED: rows that are read to be changed are locked
-// first, and every save compares the version, so a transaction that had to wait sees what it waited for.
+// Store runs the application's transactions. Isolation is READ COMMITTED: a use case locks the rows that it changes
+// before it reads them, and every save compares the version, so a transaction that waited for a lock sees the committed
+// change.
 type Store struct {
 	pool     *pgxpool.Pool
 	outbox   func(*Session) app.Outbox
@@ -130,8 +131,8 @@ func (s *Store) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	return conn, nil
 }
 
-// forgetPlans replaces all connections when a migration has changed what a prepared statement returns: each has
-// prepared it on its own, so another try could meet the same refusal as often as there are connections.
+// forgetPlans replaces all connections when a migration has changed the result type of a prepared statement. Each
+// connection has its own prepared statements, so otherwise a retry could fail once per connection.
 func (s *Store) forgetPlans(err error) {
 	if sqlState(err) == planChanged {
 		s.pool.Reset()
@@ -188,7 +189,7 @@ func (t *Tx) commit(ctx context.Context) error {
 	}
 }
 
-// definite reports whether an error stands for a refusal of PostgreSQL.
+// definite reports whether an error is a definite refusal by PostgreSQL.
 func definite(err error) bool {
 	return errors.Is(err, app.ErrStale) || errors.Is(err, errKeyBusy) || errors.Is(err, pgx.ErrTxCommitRollback)
 }
@@ -230,7 +231,7 @@ func (t *Tx) Now() time.Time {
 	return t.now.UTC()
 }
 
-// SessionOf is the session of a transaction that a Store has begun.
+// SessionOf returns the session of a transaction that a Store has begun.
 func SessionOf(tx app.Tx) *Session { return tx.(*Tx).Session } //nolint:forcetypeassert // there is no other
 
 // Orders implements app.Tx.

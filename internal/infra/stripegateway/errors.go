@@ -17,8 +17,8 @@ import (
 	"example.com/orders/internal/app"
 )
 
-// providerDown marks an error that says that the provider fails, or refuses this service, whatever it is asked: no
-// answer or none that can be read, 5xx, 429, 401 and 403.
+// providerDown marks an error that does not depend on the request: no answer or an unreadable one, 5xx, 429, 401 and
+// 403. It counts as a failure for the circuit breaker.
 type providerDown struct{ error }
 
 func (p providerDown) Unwrap() error { return p.error }
@@ -53,7 +53,8 @@ func writeFailed(ctx context.Context, doing string, err error) error {
 	return failed
 }
 
-// isRefusal tells a definite no. An answer without Stripe's type is not Stripe's: a proxy's 404 refuses no order.
+// isRefusal reports whether an answer is a definite refusal. An answer without Stripe's error type comes from
+// elsewhere: a proxy's 404 is not a refusal.
 func isRefusal(e *stripe.Error) bool {
 	switch e.HTTPStatusCode {
 	case http.StatusBadRequest, http.StatusPaymentRequired, http.StatusNotFound:
@@ -67,7 +68,7 @@ func isFinal(e *stripe.Error) bool {
 	return e.Code == stripe.ErrorCodeChargeAlreadyRefunded || e.Code == stripe.ErrorCodeChargeDisputed
 }
 
-// codesOf is "type/code/decline_code", without those at the end that the answer does not have.
+// codesOf returns "type/code/decline_code", without missing codes at the end.
 func codesOf(e *stripe.Error) string {
 	return joinCodes(string(e.Type), string(e.Code), string(e.DeclineCode))
 }
@@ -86,7 +87,7 @@ var (
 	safeRequestID = regexp.MustCompile(`^req_[A-Za-z0-9]{1,60}$`)
 )
 
-// token is a code of the provider's, at most 64 bytes; anything that does not look like one is left out.
+// token returns s if it looks like a provider code of at most 64 bytes, otherwise an empty string.
 func token(s string) string {
 	if !safeToken.MatchString(s) {
 		return ""
@@ -94,7 +95,7 @@ func token(s string) string {
 	return s
 }
 
-// requestID is the provider's id of an exchange; anything that does not look like one is left out.
+// requestID returns the provider's request id if it looks like one, otherwise an empty string.
 func requestID(e *stripe.Error) string {
 	if !safeRequestID.MatchString(e.RequestID) {
 		return ""
@@ -102,7 +103,8 @@ func requestID(e *stripe.Error) string {
 	return e.RequestID
 }
 
-// noAnswer says in words of this service why no answer came, because net/http and stripe-go quote what they have read.
+// noAnswer describes why no answer came in this service's own words, because errors of net/http and stripe-go can quote
+// response data.
 func noAnswer(ctx context.Context, err error) error {
 	var timeout net.Error
 	op, isOp := errors.AsType[*net.OpError](err)
@@ -126,14 +128,14 @@ func noAnswer(ctx context.Context, err error) error {
 
 var errUnreadable = errors.New("provider's answer cannot be read")
 
-// The least and the most that a 429 can make this service wait.
+// The bounds of the wait that a 429 can cause.
 const (
 	minWait = time.Second
 	maxWait = 5 * time.Minute
 )
 
 // retryAfter reads Retry-After (RFC 9110, section 10.2.3): seconds, or a date, which is compared with the answer's own
-// Date and not with the clock of this machine. Zero: it says nothing that can be read.
+// Date and not with the clock of this machine. Zero: the header is missing or invalid.
 func retryAfter(h http.Header) time.Duration {
 	value := h.Get("Retry-After")
 	if seconds, err := strconv.Atoi(value); err == nil || errors.Is(err, strconv.ErrRange) { // then it is the largest

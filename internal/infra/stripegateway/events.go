@@ -19,7 +19,7 @@ type EventParser struct {
 }
 
 // NewEventParser makes a parser that accepts an event signed with any of the secrets, at most tolerance ago (zero: five
-// minutes). While a secret is rotated there are two. An empty secret is left out: any caller could sign with it.
+// minutes). During a rotation there are two secrets. Empty secrets are ignored, because anyone could sign with them.
 func NewEventParser(tolerance time.Duration, secrets ...string) *EventParser {
 	p := &EventParser{tolerance: tolerance}
 	for _, secret := range secrets {
@@ -30,13 +30,14 @@ func NewEventParser(tolerance time.Duration, secrets ...string) *EventParser {
 	return p
 }
 
-// errUnreadableEvent stands for what stripe-go says, which can quote the event.
+// errUnreadableEvent replaces stripe-go's error, which can quote the event.
 var errUnreadableEvent = errors.New("provider event cannot be read")
 
 // ParseEvent implements app.EventParser.
 func (p *EventParser) ParseEvent(body []byte, signature string) (app.ProviderEvent, error) {
 	for _, secret := range p.secrets {
-		// The API version of the webhook endpoint is the account's setting; what is read here is the same in all.
+		// The account sets the API version of the webhook endpoint. The fields that are read here are the same in all
+		// versions.
 		event, err := webhook.ConstructEventWithOptions(body, signature, secret,
 			webhook.ConstructEventOptions{Tolerance: p.tolerance, IgnoreAPIVersionMismatch: true})
 		switch {
@@ -54,7 +55,8 @@ func isSignatureError(err error) bool {
 		errors.Is(err, webhook.ErrNoValidSignature) || errors.Is(err, webhook.ErrTooOld)
 }
 
-// eventOf reads the little that is used of an event. Whatever else an object is, or lacks, is no error.
+// eventOf reads the few fields of an event that this service uses. Missing or unknown fields of the object are not
+// errors.
 func eventOf(e stripe.Event) (app.ProviderEvent, error) {
 	kind := token(string(e.Type))
 	if !validID(e.ID) || kind == "" {

@@ -1,8 +1,8 @@
-// Package stripegateway is the payment provider: it creates, confirms and cancels Stripe's PaymentIntents, refunds
-// them, lists what Stripe holds, and verifies Stripe's events.
+// Package stripegateway implements the payment provider on Stripe: it creates, confirms and cancels Stripe's
+// PaymentIntents, refunds them, lists what Stripe holds, and verifies Stripe's events.
 //
-// Whatever Stripe answers is bounded, compared with what was asked, and classified by its HTTP status, type and code.
-// Nothing else of an answer's body is kept.
+// Stripe's answers are bounded in size, compared with the request, and classified by HTTP status, type and code. Error
+// texts are not stored.
 package stripegateway
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/stripe/stripe-go/v85"
 )
 
-// Config says how to reach the provider.
+// Config configures the connection to the provider.
 type Config struct {
 	APIKey    string
 	BaseURL   string            // empty: Stripe's own

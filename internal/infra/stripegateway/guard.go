@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// failures in a row, with no more than failuresWithin between the first and the last, stop the calls for pause. Then
-	// one call goes through, and its outcome decides whether all do again.
+	// failures in a row, with no more than failuresWithin between the first and the last, stop the calls for pause.
+	// Then one call is let through, and its outcome closes or opens the circuit again.
 	failures       = 10
 	failuresWithin = time.Minute
 	pause          = 5 * time.Second
 )
 
-// Guard is a provider that leaves a failing provider alone. Each job backs off by itself, but a backlog of jobs would
-// still call, and log, as fast as the worker works. A call that is not made is app.ErrProviderPaused. Each kind of call
-// has a circuit of its own, and what the provider says of one order is no reason to stop asking for others.
+// Guard is a circuit breaker around a provider. Each job has its own backoff, but a backlog of jobs would still call a
+// failing provider at the worker's full rate. While a circuit is open, calls return app.ErrProviderPaused. Each kind of
+// call has its own circuit. A refusal of one order does not count as a failure.
 func Guard(next app.PaymentProvider) app.PaymentProvider {
 	return &guard{
 		next:    next,
@@ -54,7 +54,7 @@ func newCircuit() *circuit {
 			_, down := errors.AsType[providerDown](err)
 			return !down
 		},
-		IsExcluded: func(err error) bool { return errors.Is(err, context.Canceled) }, // the worker stops
+		IsExcluded: func(err error) bool { return errors.Is(err, context.Canceled) }, // the worker is shutting down
 	})}
 }
 
@@ -112,7 +112,7 @@ func guarded[Q, A any](
 	return call(ctx, q)
 }
 
-// allow is app.ErrProviderPaused, or what to tell the outcome of the call.
+// allow returns app.ErrProviderPaused, or a function that takes the outcome of the call.
 func (c *circuit) allow() (done func(error), err error) {
 	c.mu.Lock()
 	wait := time.Until(c.pausedUntil)
@@ -130,7 +130,7 @@ func (c *circuit) allow() (done func(error), err error) {
 	}, nil
 }
 
-// heed keeps the wait that a 429 asks for; of several, the one that ends last.
+// heed stores the wait that a 429 asks for; the latest end wins.
 func (c *circuit) heed(err error) {
 	limited, ok := errors.AsType[*app.RateLimitedError](err)
 	if !ok {

@@ -32,7 +32,7 @@ func (g *Gateway) CreateIntent(ctx context.Context, r app.IntentRequest) (app.In
 	return checkedIntent(doing, intent, r)
 }
 
-// ConfirmIntent implements app.PaymentProvider. It names no payment method: a declined intent has lost its own, so the
+// ConfirmIntent implements app.PaymentProvider. It sends no payment method. A declined intent no longer has one, so the
 // provider refuses to confirm it again.
 func (g *Gateway) ConfirmIntent(ctx context.Context, r app.IntentRequest) (app.Intent, error) {
 	const doing = "confirm payment intent"
@@ -67,12 +67,12 @@ func (g *Gateway) RetrieveIntent(ctx context.Context, r app.IntentRequest) (app.
 		return app.Intent{}, readFailed(ctx, doing, err)
 	}
 	if r.Amount == (domain.Money{}) {
-		r.Amount = toMoney(intent.Amount, intent.Currency) // there is no payment here to compare it with
+		r.Amount = toMoney(intent.Amount, intent.Currency) // there is no stored payment to compare it with
 	}
 	return checkedIntent(doing, intent, r)
 }
 
-// checkedIntent believes an answer only if it is about what was asked and in a state that this service knows.
+// checkedIntent accepts an answer only if it matches the request and its status is known.
 func checkedIntent(doing string, got *stripe.PaymentIntent, r app.IntentRequest) (app.Intent, error) {
 	intent := intentOf(got)
 	err := compare(doing,
@@ -90,14 +90,14 @@ func checkedIntent(doing string, got *stripe.PaymentIntent, r app.IntentRequest)
 	return intent, nil
 }
 
-// field is one part of an answer, and whether it is as it was asked for.
+// field is one field of an answer, and whether it matches the request.
 type field struct {
 	name string
 	same bool
 }
 
-// compare is app.ErrMismatch for the first field that is not as it was asked for. It does not say what the answer has
-// instead.
+// compare returns app.ErrMismatch for the first field that does not match the request. The error does not quote the
+// answer's value.
 func compare(doing string, fields ...field) error {
 	for _, f := range fields {
 		if !f.same {
@@ -133,5 +133,5 @@ func knownIntentStatus(s app.IntentStatus) bool {
 
 var safeID = regexp.MustCompile(`^[A-Za-z0-9_]{1,255}$`)
 
-// validID reports whether s can be the id of an object of Stripe's.
+// validID reports whether s can be the id of a Stripe object.
 func validID(s string) bool { return safeID.MatchString(s) }

@@ -13,7 +13,7 @@ import (
 	"example.com/orders/internal/app"
 )
 
-// The metadata of an intent and of a refund, by which an answer is compared and an object is found again.
+// The metadata of intents and refunds. Answers are compared with it, and searches use it.
 const (
 	metaTenant = "tenant_id"
 	metaOrder  = "order_id"
@@ -45,7 +45,8 @@ func key(generation int, parts ...string) string {
 var plainTenant = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 // keyTenant is the tenant within a key. Stripe's keys have at most 255 characters, and a tenant can be 255 bytes of any
-// text, so any but a plain name is replaced by its hash. The tilde, which no plain name has, keeps the two apart.
+// text, so a tenant that is not a plain name is replaced by its hash. The tilde, which is not allowed in plain names,
+// makes the two forms distinct.
 func keyTenant(tenant string) string {
 	if plainTenant.MatchString(tenant) {
 		return tenant
@@ -64,7 +65,7 @@ func refOf(metadata map[string]string) app.OrderRef {
 	return app.OrderRef{Tenant: tenant, OrderID: order}
 }
 
-// storableTenant mirrors what an access token may name as its tenant.
+// storableTenant applies the same rule as the tenant claim of access tokens.
 func storableTenant(tenant string) bool {
 	return tenant != "" && len(tenant) <= 255 && !strings.ContainsFunc(tenant, unicode.IsControl)
 }

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	pageSize = 100 // Stripe's most
+	pageSize = 100 // Stripe's maximum
 	maxPages = 100 // of one lookup
 )
 
@@ -51,14 +51,15 @@ func getPage[T any](ctx context.Context, g *Gateway, doing, path string, params 
 	return p, nil
 }
 
-// isList tells a list, which may be empty, from any other answer: "there is no refund" leads to another refund.
+// isList reports whether an answer is a list. Another answer must not be read as an empty list, because a missing
+// refund would be created again.
 func (p *page[T]) isList() bool {
 	isNil := func(item *T) bool { return item == nil }
 	return (p.Object == "list" || p.Object == "search_result") && p.Data != nil && !slices.ContainsFunc(p.Data, isNil)
 }
 
-// SearchIntents implements app.PaymentProvider. The tenant is compared here, and is not part of the query: it can hold
-// any text, of which the search index would need every character.
+// SearchIntents implements app.PaymentProvider. The tenant is not part of the query but compared here, because it can
+// contain any text and the search may not match every character.
 func (g *Gateway) SearchIntents(ctx context.Context, r app.IntentRequest) ([]app.Intent, error) {
 	const doing = "search payment intents"
 	params := &stripe.PaymentIntentSearchParams{}
@@ -115,8 +116,8 @@ func (g *Gateway) ListRefunds(ctx context.Context, r app.IntentRequest) ([]app.P
 	return nil, fmt.Errorf("%s: %w", doing, errTooManyPages)
 }
 
-// List implements app.PaymentProvider. Stripe counts in seconds, so the fraction of From is dropped: nothing is left out. A
-// status that this service does not know stays as it is.
+// List implements app.PaymentProvider. Stripe's times are in seconds, so the fraction of From is dropped; no object is
+// missed. Unknown statuses are returned unchanged.
 func (g *Gateway) List(ctx context.Context, q app.ProviderQuery) (app.ProviderPage, error) {
 	list := g.listOf(q.Stream)
 	if list == nil {
@@ -232,7 +233,7 @@ func refundObject(got *stripe.Refund) app.ProviderObject {
 	return app.ProviderObject{Ref: refOf(got.Metadata), Refund: &refund}
 }
 
-// chargeObject is zero for a charge that belongs to no intent: this service makes none.
+// chargeObject returns zero for a charge without an intent, because this service makes none.
 func chargeObject(got *stripe.Charge) app.ProviderObject {
 	if got.PaymentIntent == nil || !validID(got.PaymentIntent.ID) {
 		return app.ProviderObject{}
@@ -242,7 +243,7 @@ func chargeObject(got *stripe.Charge) app.ProviderObject {
 	}}
 }
 
-// pageFrom maps the items of a page. A page that says that more follows names the item to go on after.
+// pageFrom maps the items of a page. If more pages follow, it sets the cursor.
 func pageFrom[T any](
 	doing string, p *page[T], read func(*T) (id string, created int64, o app.ProviderObject, err error),
 ) (app.ProviderPage, error) {

@@ -39,8 +39,8 @@ func (g *Gateway) CreateRefund(ctx context.Context, r app.RefundRequest) (app.Pr
 	return refund, knownRefundStatus(doing, refund)
 }
 
-// checkedRefund believes a refund in the list of an intent's refunds. One without a refund id was not made by this
-// service. One that has a refund id but names another order is neither this order's nor foreign: it is not believed.
+// checkedRefund accepts a refund in the list of an intent's refunds. A refund without a refund id in its metadata was
+// not made by this service. A refund with a refund id and another order's id is a mismatch.
 func checkedRefund(doing string, got *stripe.Refund, r app.IntentRequest) (app.ProviderRefund, error) {
 	refund := refundOf(got)
 	_, claimed := got.Metadata[metaRefund]
@@ -68,7 +68,7 @@ func refundOf(got *stripe.Refund) app.ProviderRefund {
 	return refund
 }
 
-// refundStatus maps Stripe's statuses; one that this service does not know stays as it is.
+// refundStatus maps Stripe's statuses. Unknown ones are returned unchanged.
 func refundStatus(s stripe.RefundStatus) domain.RefundStatus {
 	switch s {
 	case stripe.RefundStatusPending, stripe.RefundStatusRequiresAction:

@@ -16,8 +16,8 @@ var (
 	errRedirect = errors.New("provider answered with a redirect, which is not followed")
 )
 
-// transport keeps what a provider answers within bounds before stripe-go sees it: stripe-go reads bodies without a
-// limit and quotes them in its errors. A redirect is an error, since following it would send the secret key elsewhere.
+// transport bounds the provider's responses, because stripe-go reads bodies without a limit and quotes them in its
+// errors. A redirect is an error, since following it would send the secret key elsewhere.
 type transport struct{ next http.RoundTripper }
 
 func newTransport(next http.RoundTripper) http.RoundTripper {
@@ -40,7 +40,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, err := readBounded(response.Body)
 	switch status := response.StatusCode; {
 	case status >= http.StatusBadRequest:
-		body = codesOnly(body) // the status counts, however much of the body was read
+		body = codesOnly(body) // the status is valid even if the body was cut off
 	case err != nil:
 		return nil, err
 	case status >= http.StatusMultipleChoices:
@@ -70,7 +70,7 @@ func withLength(r *http.Request) (*http.Request, error) {
 
 func readBounded(body io.ReadCloser) ([]byte, error) {
 	read, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
-	_ = body.Close() // everything that counts was read
+	_ = body.Close() // the body was already read
 	switch {
 	case err != nil:
 		return nil, err
@@ -80,7 +80,8 @@ func readBounded(body io.ReadCloser) ([]byte, error) {
 	return read, nil
 }
 
-// codesOnly is the body of an error answer without all that can name a person, a card or a secret.
+// codesOnly returns the body of an error answer with only its codes: other fields can contain a person, a card or a
+// secret.
 func codesOnly(body []byte) []byte {
 	type codes struct {
 		Type        string `json:"type"`
@@ -90,7 +91,7 @@ func codesOnly(body []byte) []byte {
 	var answer struct {
 		Error codes `json:"error"`
 	}
-	_ = json.Unmarshal(body, &answer) // what is no error of Stripe's has no codes
+	_ = json.Unmarshal(body, &answer) // a body that is not a Stripe error has no codes
 	e := &answer.Error
 	e.Type, e.Code, e.DeclineCode = token(e.Type), token(e.Code), token(e.DeclineCode)
 	safe, _ := json.Marshal(answer) // three strings marshal

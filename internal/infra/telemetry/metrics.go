@@ -65,7 +65,7 @@ func newMetrics(m metric.Meter) (*Metrics, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	// A counter that first appears with a 1 has not increased, as Prometheus sees it; an alert on it would miss that 1.
+	// Counters start with an explicit 0: Prometheus does not see an increase in a counter that first appears with a 1.
 	for _, c := range []metric.Int64Counter{
 		metrics.late, metrics.purged, metrics.purgeFailure, metrics.reconciled, metrics.keysSkipped,
 	} {
@@ -104,7 +104,7 @@ func (m *Metrics) Job(ctx context.Context, kind, outcome string, late, took time
 // LateResults counts results that were dropped because another run had taken the job over.
 func (m *Metrics) LateResults(ctx context.Context, jobs int) { m.late.Add(ctx, int64(jobs)) }
 
-// Finding counts something that was found out about money.
+// Finding counts a payment finding.
 func (m *Metrics) Finding(ctx context.Context, kind string) {
 	m.findings.Add(ctx, 1, labels("kind", kind))
 }
@@ -131,18 +131,18 @@ func (m *Metrics) Reconciled(ctx context.Context, payments int) {
 // SigningKeySkipped counts a key of the issuer that cannot be used.
 func (m *Metrics) SigningKeySkipped(ctx context.Context) { m.keysSkipped.Add(ctx, 1) }
 
-// Gauge is values that are read at each request of /metrics.
+// Gauge is a gauge whose values are read at each request to /metrics.
 type Gauge struct {
 	Name  string
 	About string
 	Unit  string   // such as s; empty: a number of things
-	Label string   // whose values tell the gauge's values apart; empty: there is one value, under the empty name
+	Label string   // the label of the gauge's values; empty: one value, under the empty name
 	Fixed []string // further labels, pairs of name and value
 	Read  func(ctx context.Context) (map[string]float64, error)
 }
 
-// Gauges adds gauges that are read one after another, in their order and within limit for all of them. Where one cannot be
-// read, neither are those behind it: what made it fail would make them, and /metrics would be late.
+// Gauges adds gauges that are read one after another, in their order and within limit for all of them. After a failure
+// the remaining gauges are skipped, because they would fail too and delay /metrics.
 func (m *Metrics) Gauges(limit time.Duration, gauges ...Gauge) error {
 	instruments := make([]metric.Float64ObservableGauge, len(gauges))
 	observables := make([]metric.Observable, len(gauges))

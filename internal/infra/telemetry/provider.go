@@ -80,13 +80,13 @@ func (p provider) List(ctx context.Context, q app.ProviderQuery) (app.ProviderPa
 	return observed(ctx, p.metrics, "list_"+string(q.Stream), func() (app.ProviderPage, error) { return p.next.List(ctx, q) })
 }
 
-// Findings counts and logs what the use cases find out about money. Implements app.Monitor.
+// Findings counts and logs payment findings. It implements app.Monitor.
 type Findings struct {
 	Metrics *Metrics
 	Log     *slog.Logger
 }
 
-// Finding implements app.Monitor. A declined card is business as usual; everything else is for a person to look at.
+// Finding implements app.Monitor. A declined card is normal (INFO); every other finding needs an operator (WARN).
 func (f Findings) Finding(ctx context.Context, kind app.FindingKind, ref app.OrderRef, detail string) {
 	level := slog.LevelWarn
 	if kind == app.FindingChargeDeclined {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Quiet is a log for a library that says the same again and again while the database is away: lines below least are
-// left out, and one with the same message as an earlier one passes only once in every interval. It then tells how many
-// were left out. The messages of a library are few, so what it remembers is bounded.
+// Quiet is a rate-limited log for a library that repeats the same message during an outage. It drops lines below least,
+// and logs each message at most once per interval, with the number of dropped repetitions. A library has few messages,
+// so memory is bounded.
 func Quiet(log *slog.Logger, least slog.Level, every time.Duration) *slog.Logger {
 	return slog.New(quiet{log.Handler(), least, &repeated{every: every, now: time.Now, seen: map[string]*entry{}}})
 }

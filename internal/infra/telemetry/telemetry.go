@@ -26,14 +26,14 @@ import (
 	"example.com/orders/internal/infra/config"
 )
 
-// Telemetry is a process's providers. They are handed to what needs them; nothing is global.
+// Telemetry is a process's tracer and meter providers. They are passed explicitly, not set globally.
 type Telemetry struct {
 	Traces  *trace.TracerProvider
 	Meters  *metric.MeterProvider
 	Metrics *Metrics
 
 	registry *prometheus.Registry
-	recorded bool // spans go somewhere; else they only carry their ids
+	recorded bool // spans are exported; otherwise they only carry their ids
 }
 
 // Start makes the telemetry of the process that service names. Spans are exported when OTEL_EXPORTER_OTLP_ENDPOINT or
@@ -77,8 +77,8 @@ func Start(ctx context.Context, service string, processors ...trace.SpanProcesso
 	return t, nil
 }
 
-// hasCollector reports whether one of the variables names a collector. The exporter itself would take a value that is
-// no URL for its default and say nothing.
+// hasCollector reports whether one of the variables names a collector. The exporter itself would silently replace an
+// invalid URL by its default.
 func hasCollector(variables ...string) (yes bool, err error) {
 	for _, name := range variables {
 		v := os.Getenv(name)
@@ -107,7 +107,7 @@ func (t *Telemetry) Handler() http.Handler {
 	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{})
 }
 
-// Propagator is how a trace crosses a process: W3C Trace Context.
+// Propagator propagates traces between processes as W3C Trace Context.
 func (t *Telemetry) Propagator() propagation.TextMapPropagator { return propagation.TraceContext{} }
 
 // stopWait bounds how long a stop waits for a collector.
