@@ -28,8 +28,8 @@ const (
 	DefaultAttemptTimeout = 40 * time.Second
 )
 
-// TokenSource gives the access token of an attempt. It is asked before every one of them, since a call may outlive a
-// token; it must keep the token until it is about to expire. An error of it ends the call.
+// TokenSource returns an access token. It is called before every attempt, since a call may outlive a token, so it
+// should cache the token until shortly before its expiry. Its error ends the call.
 type TokenSource func(ctx context.Context) (string, error)
 
 // StaticToken is the source of one token.
@@ -46,10 +46,10 @@ type Client struct {
 	attempt time.Duration
 }
 
-// Option sets something about a Client.
+// Option configures a Client.
 type Option func(*Client)
 
-// WithHTTPClient sets what sends the requests; http.DefaultClient otherwise.
+// WithHTTPClient sets the HTTP client; the default is http.DefaultClient.
 func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = h } }
 
 // WithLimit replaces DefaultLimit.
@@ -76,10 +76,10 @@ func New(baseURL string, token TokenSource, options ...Option) (*Client, error) 
 	return c, nil
 }
 
-// ETag names the version of a resource that an answer showed. Carry it back as it is; it means nothing by itself.
+// ETag is the opaque version of a resource in an answer. Send it back unchanged.
 type ETag string
 
-// Answer is an accepted call's result.
+// Answer is the result of a successful call.
 type Answer[T any] struct {
 	Value    T
 	ETag     ETag   // empty where the contract has none

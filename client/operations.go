@@ -12,7 +12,7 @@ import (
 	"example.com/orders/client/openapi"
 )
 
-// KeyOption says something about the Idempotency-Key of one call.
+// KeyOption configures the Idempotency-Key of one call.
 type KeyOption func(*string)
 
 // WithKey makes a call carry the caller's own key, of 1 to 255 visible ASCII characters: to go on after a GaveUp, or
@@ -56,13 +56,13 @@ func (c *Client) ListOrders(ctx context.Context, page openapi.ListOrdersParams) 
 	return call[openapi.OrderList](ctx, c, r, err)
 }
 
-// GetPayment reads how the charge and the refunds of an order stand.
+// GetPayment reads the state of an order's charge and refunds.
 func (c *Client) GetPayment(ctx context.Context, order openapi.OrderID) (Answer[openapi.Payment], error) {
 	r, err := openapi.NewGetPaymentRequest(c.base, order, nil)
 	return call[openapi.Payment](ctx, c, r, err)
 }
 
-// ChangeShippingAddress sends an order's parcel elsewhere, unless the order has changed since tag.
+// ChangeShippingAddress replaces an order's shipping address, unless the order has changed since tag.
 func (c *Client) ChangeShippingAddress(
 	ctx context.Context, id openapi.OrderID, tag ETag, to openapi.Address,
 ) (Answer[openapi.Order], error) {
@@ -84,7 +84,7 @@ func (c *Client) CancelOrder(
 	})
 }
 
-// ShipOrder notes that an order's parcel has left, unless the order has changed since tag.
+// ShipOrder marks an order as shipped, unless the order has changed since tag.
 func (c *Client) ShipOrder(
 	ctx context.Context, id openapi.OrderID, tag ETag, parcel openapi.ShipOrderRequest,
 ) (Answer[openapi.Order], error) {
@@ -196,11 +196,10 @@ func call[T any](ctx context.Context, c *Client, r *http.Request, err error) (An
 	return answer, nil
 }
 
-// recognise tells a change of this client from another client's. A write that a version guards (ship-order,
-// change-shipping-address, put-product) keeps no answer to replay: when its answer is lost, the next attempt meets the
-// version that the first one made, and is refused. So a conflict after a lost answer is looked into: where the resource
-// is as this call asked for, the call has succeeded; else the conflict stands, and so it does where the resource cannot
-// be read.
+// recognise decides whether a version conflict after a lost answer was caused by this call's own earlier attempt. The
+// service stores no answer for writes that are guarded by a version (ship-order, change-shipping-address, put-product),
+// so the second attempt conflicts with the version that the first one made. If the resource has the state that this
+// call asked for, the call has succeeded. Otherwise, or if the resource cannot be read, the conflict is returned.
 func recognise[T any](
 	answer Answer[T], err error, conflict openapi.ProblemCode,
 	read func() (Answer[T], error), asked func(T) bool,

@@ -58,7 +58,7 @@ func (g *GaveUp) Error() string {
 
 func (g *GaveUp) Unwrap() error { return g.Err }
 
-// problemOf reads an answer that is not 2xx; what it does not understand it leaves out.
+// problemOf parses an answer that is not 2xx. It ignores what it cannot parse.
 func problemOf(status int, header http.Header, body []byte) *Problem {
 	var p openapi.Problem
 	if json.Unmarshal(body, &p) != nil {
@@ -73,7 +73,7 @@ func problemOf(status int, header http.Header, body []byte) *Problem {
 	}
 }
 
-// passing reports whether the same request may succeed later.
+// passing reports whether the error is transient: the same request may succeed later.
 func (p *Problem) passing() bool {
 	switch p.Status {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:

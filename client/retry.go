@@ -21,7 +21,7 @@ const (
 	headerKey         = "Idempotency-Key"
 	headerIfMatch     = "If-Match"
 	headerIfNoneMatch = "If-None-Match"
-	// maxBody bounds what an answer may make us keep, in bytes; the largest legal one is far smaller.
+	// maxBody bounds an answer's body, in bytes; the largest valid answer is far smaller.
 	maxBody = 8 << 20
 )
 
@@ -117,8 +117,8 @@ func (c *Client) prepare(ctx context.Context, r *http.Request) (*http.Request, e
 	return sent, nil
 }
 
-// repeatable is the one rule of what may be sent twice: it reads, or it carries a key by which the service knows it
-// again, or a version that admits it once.
+// repeatable reports whether a request may be sent twice: it is a read, or it has an idempotency key, or a version that
+// lets it be applied only once.
 func repeatable(r *http.Request) bool {
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	guarded := r.Header.Get(headerKey) != "" || r.Header.Get(headerIfMatch) != "" || r.Header.Get(headerIfNoneMatch) != ""
@@ -126,7 +126,7 @@ func repeatable(r *http.Request) bool {
 	return (reads || guarded) && sameBytes
 }
 
-// hopeless tells of a failure that no later attempt would be spared.
+// hopeless reports whether every later attempt would fail in the same way.
 func hopeless(err error) bool {
 	var untrusted *tls.CertificateVerificationError
 	return errors.As(err, &untrusted) || errors.Is(err, errTooLarge)
@@ -143,7 +143,7 @@ func readAll(response *http.Response) ([]byte, error) {
 	return body, err
 }
 
-// pace is the time between attempts: exponential with jitter, and never less than the service asked for.
+// pace is the time between attempts: exponential backoff with jitter, never shorter than Retry-After.
 type pace struct {
 	*backoff.ExponentialBackOff
 	asked time.Duration
@@ -162,8 +162,8 @@ func (p *pace) ask(err error) {
 	}
 }
 
-// NextBackOff implements backoff.BackOff. What was asked for gets up to a quarter more, so that those who were asked
-// together do not come back together.
+// NextBackOff implements backoff.BackOff. It adds jitter of up to a quarter to Retry-After, so that clients do not all
+// retry at the same time.
 func (p *pace) NextBackOff() time.Duration {
 	return max(p.ExponentialBackOff.NextBackOff(), p.asked+rand.N(p.asked/4+1)) //nolint:gosec // G404: jitter, no secret
 }

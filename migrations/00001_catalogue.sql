@@ -1,6 +1,6 @@
 -- The catalogue and its stock: two aggregates, so that a sale never makes an editor's version of a price stale.
 --
--- House rules of this schema: tenant_id leads every key, so that it can be distributed by tenant one day; ids and
+-- Conventions of this schema: tenant_id leads every key, so that it can be distributed by tenant one day; ids and
 -- times come from the application; no serials, no triggers, no defaults that hide a value. Every aggregate carries
 -- a version, which starts at 1 and which each save compares and advances.
 

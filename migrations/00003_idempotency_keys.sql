@@ -9,7 +9,7 @@ CREATE TABLE idempotency_keys (
     operation        text        NOT NULL,
     key              text        COLLATE "C" NOT NULL CHECK (key ~ '^[\x21-\x7e]{1,255}$'), -- as sent, compared byte for byte
 
-    -- SHA-256 of the canonical command, the route and the actor. Only the hash is kept: nobody needs the request.
+    -- SHA-256 of the canonical command, the route and the actor. Only the hash is stored, not the request.
     fingerprint      bytea       NOT NULL CHECK (length(fingerprint) = 32),
 
     -- claimed: a transaction is at work on it; other transactions never see this state, since the same transaction
@@ -24,7 +24,7 @@ CREATE TABLE idempotency_keys (
     created_at       timestamptz NOT NULL,
     expires_at       timestamptz NOT NULL CHECK (expires_at > created_at), -- set from IDEMPOTENCY_KEY_RETENTION
 
-    -- Of two requests that arrive together the index admits one; the other waits for it here.
+    -- This unique index lets one of two concurrent requests insert; the other waits for it here.
     PRIMARY KEY (tenant_id, actor_id, operation, key),
     CHECK ((state = 'completed') = (response_status IS NOT NULL AND response_headers IS NOT NULL AND response_body IS NOT NULL))
 );

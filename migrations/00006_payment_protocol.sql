@@ -1,5 +1,5 @@
 -- The payment protocol that rests on the provider's state: an intent is created unconfirmed, its id is committed, and only
--- then it is confirmed. This is the expanding half: the release before this one goes on to work beside it.
+-- then it is confirmed. This is the expanding half: the previous release can still run beside it.
 -- docs/operations/migrations.md has the contracting half, for the release after.
 --
 -- What keeps an old worker beside a new one from charging or refunding twice: an old worker notes attempted_at before it

@@ -1,5 +1,5 @@
-// Command migrate brings a database to the schema that this release was made for. No other command of the service
-// changes a schema, at its start or ever.
+// Command migrate migrates a database to the schema of this release. No other command of the service changes the
+// schema.
 package main
 
 import (

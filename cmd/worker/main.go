@@ -1,4 +1,4 @@
-// Command worker works the jobs of the outbox. Its settings are environment variables; docs/settings describes them.
+// Command worker runs the outbox jobs. Its settings are environment variables; docs/settings describes them.
 package main
 
 import (

@@ -137,7 +137,7 @@ func authorizeTarget[R any](ctx context.Context, tx Tx, c Command[R]) error {
 	return nil
 }
 
-// idempotent is the stage around the handler: replay what the winner of the key stored, or handle and store the answer.
+// idempotent is the stage around the handler: it replays a stored response, or runs the handler and stores one.
 func idempotent[R any](ctx context.Context, tx Tx, s *Service, digest Fingerprint, c Command[R]) (Outcome, error) {
 	winner, err := tx.FindKey()
 	if err != nil {

@@ -95,7 +95,7 @@ func (s *Session) read(name, sql string, collect func(pgx.Rows) error, args ...a
 	s.look(name, sql, collect, args...)
 }
 
-// look collects a query that locks nothing: it needs no BEGIN, since each statement reads what is committed by then.
+// look collects a query that takes no locks. It needs no BEGIN, since each statement reads the latest committed rows.
 func (s *Session) look(name, sql string, collect func(pgx.Rows) error, args ...any) {
 	s.names = append(s.names, statement{name: name})
 	s.next.Queue(sql, args...).Query(collect)
