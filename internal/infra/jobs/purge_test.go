@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"example.com/orders/internal/infra/postgres"
 )
 
 // threeBatches is a store that has two full batches of expired keys and a part of a third.
@@ -24,10 +22,6 @@ func (s *threeBatches) PurgeKeys(_ context.Context, from time.Time, batch int) (
 		return batch - 1, from, nil
 	}
 	return batch, time.Unix(int64(len(s.from)), 0), nil
-}
-
-func (*threeBatches) ExpiredKeys(context.Context) (postgres.KeyBacklog, error) {
-	return postgres.KeyBacklog{}, nil
 }
 
 // Ensure each batch of a run begins where the one before it ended.
