@@ -56,7 +56,7 @@ func TestOutageProviderGone(t *testing.T) {
 func TestOutageProviderIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	const orders, most = 40, 32 // calls: ten and those at work beside them; and one every five seconds
-	s := openShop(t)
+	s := openShop(t, "WORKER_CONCURRENCY", "20")
 	s.Product(t, "MUG-001", 100, orders)
 	s.faults(fault(sandbox.OpCreateIntent, sandbox.FaultRateLimit429, 0))
 	log := keepJournal(s.Service)
