@@ -216,16 +216,16 @@ func (e RefundStatus) Valid() bool {
 	}
 }
 
-// Address Where a parcel goes. Names and lines are any printable text, and not blank.
+// Address A shipping address. Names and lines are printable text and not blank.
 type Address struct {
 	City string `json:"city"`
 
-	// Country An assigned ISO 3166-1 alpha-2 code. Any other code of this form is `validation_failed`: `ZZ`, a reserved code
-	// such as `EU`, and one for private use such as `XK`.
+	// Country An assigned ISO 3166-1 alpha-2 code. Any other code of this form is `validation_failed`: `ZZ`, a reserved
+	// code such as `EU`, and one for private use such as `XK`.
 	Country string `json:"country"`
 	Line1   string `json:"line1"`
 
-	// Line2 Empty is the same as absent.
+	// Line2 An empty value is the same as an absent one.
 	Line2      *string `json:"line2,omitempty"`
 	Name       string  `json:"name"`
 	PostalCode string  `json:"postal_code"`
@@ -233,27 +233,27 @@ type Address struct {
 
 // AdjustStockRequest defines model for AdjustStockRequest.
 type AdjustStockRequest struct {
-	// Delta Units to add, or to take away when negative; not zero.
+	// Delta Units to add, or to remove if negative; not zero.
 	Delta int64 `json:"delta"`
 
-	// Reason Why, in your words; empty is the same as absent. Printable text.
+	// Reason A reason, as printable text. An empty value is the same as an absent one.
 	Reason *OptionalReason `json:"reason,omitempty"`
 }
 
 // CancelOrderRequest defines model for CancelOrderRequest.
 type CancelOrderRequest struct {
-	// Reason Why, in your words; empty is the same as absent. Printable text.
+	// Reason A reason, as printable text. An empty value is the same as an absent one.
 	Reason *OptionalReason `json:"reason,omitempty"`
 }
 
-// Cancellation Why and when the order was cancelled; null while it is not.
+// Cancellation The cancellation; null unless the order is cancelled.
 type Cancellation struct {
 	// CancelledAt RFC 3339, in UTC.
 	//
 	// Example: 2026-11-29T20:18:04.512Z
 	CancelledAt Timestamp `json:"cancelled_at"`
 
-	// Reason What the caller gave, empty where that was nothing, or `payment_failed`.
+	// Reason The caller's reason, empty if there was none; or `payment_failed`.
 	Reason string `json:"reason"`
 }
 
@@ -272,45 +272,45 @@ type CancellationReceipt struct {
 // Carrier Example: DHL
 type Carrier = string
 
-// Currency An ISO 4217 code of a currency that the service charges in. Any other code of this form (`AAA`, or a currency that
-// exists no longer) is `validation_failed`.
+// Currency An ISO 4217 code of a supported currency. Any other code of this form (`AAA`, or a currency that no longer
+// exists) gives `validation_failed`.
 //
 // Example: EUR
 type Currency = string
 
 // FieldError defines model for FieldError.
 type FieldError struct {
-	// Code Which rule was broken, for programs.
+	// Code A code for the violated rule, for programs.
 	Code string `json:"code"`
 
-	// Field The path in the body (`lines/0/quantity`; RFC 6901 without the leading slash), down to the name of an unknown
-	// member, or the name of the parameter. Empty: the whole body.
+	// Field The path in the body (`lines/0/quantity`; RFC 6901 without the leading slash), including the name of an
+	// unknown member; or the name of the parameter. Empty for the whole body.
 	Field string `json:"field"`
 
-	// Message Which rule was broken, for people.
+	// Message A description of the violated rule, for people.
 	Message string `json:"message"`
 }
 
-// Money An amount in minor units (cents) of a currency; never a fraction. Read it as a 64-bit integer.
+// Money An integer amount in minor units (cents) of a currency. Parse it as a 64-bit integer.
 //
 // Example: {"amount":3998,"currency":"EUR"}
 type Money struct {
 	Amount int64 `json:"amount"`
 
-	// Currency An ISO 4217 code of a currency that the service charges in. Any other code of this form (`AAA`, or a currency that
-	// exists no longer) is `validation_failed`.
+	// Currency An ISO 4217 code of a supported currency. Any other code of this form (`AAA`, or a currency that no longer
+	// exists) gives `validation_failed`.
 	//
 	//
 	// Example: EUR
 	Currency Currency `json:"currency"`
 }
 
-// OptionalReason Why, in your words; empty is the same as absent. Printable text.
+// OptionalReason A reason, as printable text. An empty value is the same as an absent one.
 type OptionalReason = string
 
 // Order defines model for Order.
 type Order struct {
-	// Cancellation Why and when the order was cancelled; null while it is not.
+	// Cancellation The cancellation; null unless the order is cancelled.
 	Cancellation *Cancellation `json:"cancellation"`
 
 	// CreatedAt RFC 3339, in UTC.
@@ -322,14 +322,14 @@ type Order struct {
 	ID    UUID        `json:"id"`
 	Lines []OrderLine `json:"lines"`
 
-	// Shipment How the parcel left; null until it has.
+	// Shipment The shipment; null until the order is shipped.
 	Shipment *Shipment `json:"shipment"`
 
-	// ShippingAddress Where a parcel goes. Names and lines are any printable text, and not blank.
+	// ShippingAddress A shipping address. Names and lines are printable text and not blank.
 	ShippingAddress Address     `json:"shipping_address"`
 	Status          OrderStatus `json:"status"`
 
-	// Total An amount in minor units (cents) of a currency; never a fraction. Read it as a 64-bit integer.
+	// Total An integer amount in minor units (cents) of a currency. Parse it as a 64-bit integer.
 	//
 	// Example: {"amount":3998,"currency":"EUR"}
 	Total Money `json:"total"`
@@ -340,7 +340,7 @@ type Order struct {
 	UpdatedAt Timestamp `json:"updated_at"`
 }
 
-// OrderLine The name and the price are those of the catalogue when the order was placed.
+// OrderLine The name and the price are copied from the catalogue when the order is placed.
 type OrderLine struct {
 	// Name Example: Sencha, 100 g
 	Name ProductName `json:"name"`
@@ -353,7 +353,7 @@ type OrderLine struct {
 	// Example: TEA-001
 	SKU SKUCode `json:"sku"`
 
-	// UnitPrice An amount in minor units (cents) of a currency; never a fraction. Read it as a 64-bit integer.
+	// UnitPrice An integer amount in minor units (cents) of a currency. Parse it as a 64-bit integer.
 	//
 	// Example: {"amount":3998,"currency":"EUR"}
 	UnitPrice Money `json:"unit_price"`
@@ -376,7 +376,7 @@ type OrderList struct {
 	Page  Page           `json:"page"`
 }
 
-// OrderReceipt The answer to a placed order.
+// OrderReceipt The response to a placed order.
 type OrderReceipt struct {
 	// CreatedAt RFC 3339, in UTC.
 	//
@@ -387,7 +387,7 @@ type OrderReceipt struct {
 	ID     UUID        `json:"id"`
 	Status OrderStatus `json:"status"`
 
-	// Total An amount in minor units (cents) of a currency; never a fraction. Read it as a 64-bit integer.
+	// Total An integer amount in minor units (cents) of a currency. Parse it as a 64-bit integer.
 	//
 	// Example: {"amount":3998,"currency":"EUR"}
 	Total Money `json:"total"`
@@ -396,7 +396,7 @@ type OrderReceipt struct {
 // OrderStatus defines model for OrderStatus.
 type OrderStatus string
 
-// OrderSummary An order in a list. Read the order for its lines, its address and its tag.
+// OrderSummary An order in a list. Read the order to get its lines, its address and its `ETag`.
 type OrderSummary struct {
 	// CreatedAt RFC 3339, in UTC.
 	//
@@ -407,7 +407,7 @@ type OrderSummary struct {
 	ID     UUID        `json:"id"`
 	Status OrderStatus `json:"status"`
 
-	// Total An amount in minor units (cents) of a currency; never a fraction. Read it as a 64-bit integer.
+	// Total An integer amount in minor units (cents) of a currency. Parse it as a 64-bit integer.
 	//
 	// Example: {"amount":3998,"currency":"EUR"}
 	Total Money `json:"total"`
@@ -429,7 +429,7 @@ type Page struct {
 
 // Payment defines model for Payment.
 type Payment struct {
-	// Amount An amount in minor units (cents) of a currency; never a fraction. Read it as a 64-bit integer.
+	// Amount An integer amount in minor units (cents) of a currency. Parse it as a 64-bit integer.
 	//
 	// Example: {"amount":3998,"currency":"EUR"}
 	Amount Money `json:"amount"`
@@ -437,7 +437,7 @@ type Payment struct {
 	// OrderID Example: 019ae6a0-58c0-7b1e-9d3c-3f3a5b1f6c42
 	OrderID UUID `json:"order_id"`
 
-	// Refunded An amount in minor units (cents) of a currency; never a fraction. Read it as a 64-bit integer.
+	// Refunded An integer amount in minor units (cents) of a currency. Parse it as a 64-bit integer.
 	//
 	// Example: {"amount":3998,"currency":"EUR"}
 	Refunded Money `json:"refunded"`
@@ -445,8 +445,8 @@ type Payment struct {
 	// Refunds Oldest first.
 	Refunds []Refund `json:"refunds"`
 
-	// Status `pending`: the payment provider has not decided yet. `succeeded`: charged. `failed`: declined, or refused for too
-	// long. `canceled`: never charged, because the order was cancelled first.
+	// Status `pending`: the payment provider has not decided yet. `succeeded`: charged. `failed`: declined, or refused until
+	// the limit for retries passed. `canceled`: never charged, because the order was cancelled first.
 	Status PaymentStatus `json:"status"`
 
 	// UpdatedAt RFC 3339, in UTC.
@@ -455,60 +455,60 @@ type Payment struct {
 	UpdatedAt Timestamp `json:"updated_at"`
 }
 
-// PaymentStatus `pending`: the payment provider has not decided yet. `succeeded`: charged. `failed`: declined, or refused for too
-// long. `canceled`: never charged, because the order was cancelled first.
+// PaymentStatus `pending`: the payment provider has not decided yet. `succeeded`: charged. `failed`: declined, or refused until
+// the limit for retries passed. `canceled`: never charged, because the order was cancelled first.
 type PaymentStatus string
 
-// PlaceOrderRequest What to buy and where it goes. The prices are the catalogue's.
+// PlaceOrderRequest The products and the shipping address. The service takes the prices from the catalogue.
 type PlaceOrderRequest struct {
-	// Currency An ISO 4217 code of a currency that the service charges in. Any other code of this form (`AAA`, or a currency that
-	// exists no longer) is `validation_failed`.
+	// Currency An ISO 4217 code of a supported currency. Any other code of this form (`AAA`, or a currency that no longer
+	// exists) gives `validation_failed`.
 	//
 	//
 	// Example: EUR
 	Currency Currency           `json:"currency"`
 	Lines    []OrderLineRequest `json:"lines"`
 
-	// PaymentMethod The payment provider's token of a payment method. Never a card number.
+	// PaymentMethod The payment provider's id of a payment method. Never send a card number.
 	//
 	// Example: pm_card_visa
 	PaymentMethod string `json:"payment_method"`
 
-	// ShippingAddress Where a parcel goes. Names and lines are any printable text, and not blank.
+	// ShippingAddress A shipping address. Names and lines are printable text and not blank.
 	ShippingAddress Address `json:"shipping_address"`
 }
 
-// PositiveMoney An amount that the payment provider can move, of at least one minor unit.
+// PositiveMoney An amount that the payment provider can charge or refund; at least one minor unit.
 //
 // Example: {"amount":1999,"currency":"EUR"}
 type PositiveMoney = Money
 
 // Problem An error (RFC 9457).
 type Problem struct {
-	// Code The codes of today. Treat one that you do not know by its status.
+	// Code The current codes. Handle an unknown code by its HTTP status.
 	Code ProblemCode `json:"code"`
 
-	// Detail What went wrong this time, in a sentence for people.
+	// Detail An explanation of this occurrence, for people.
 	Detail string `json:"detail,omitempty"`
 
-	// Errors With `validation_failed`, what is wrong with which field.
+	// Errors The invalid fields; only with `validation_failed`.
 	Errors []FieldError `json:"errors,omitempty"`
 
 	// Instance The path of the request.
 	Instance string `json:"instance,omitempty"`
 	Status   int32  `json:"status"`
 
-	// Title What went wrong, the same for every occurrence.
+	// Title A summary of the problem type; the same in every occurrence.
 	Title string `json:"title"`
 
 	// TraceID Quote it when you ask for help.
 	TraceID string `json:"trace_id,omitempty"`
 
-	// Type A stable absolute URI that names the code and explains it.
+	// Type A stable absolute URI that identifies the problem type.
 	Type string `json:"type"`
 }
 
-// ProblemCode The codes of today. Treat one that you do not know by its status.
+// ProblemCode The current codes. Handle an unknown code by its HTTP status.
 type ProblemCode string
 
 // Product defines model for Product.
@@ -519,7 +519,7 @@ type Product struct {
 	// Name Example: Sencha, 100 g
 	Name ProductName `json:"name"`
 
-	// Price An amount in minor units (cents) of a currency; never a fraction. Read it as a 64-bit integer.
+	// Price An integer amount in minor units (cents) of a currency. Parse it as a 64-bit integer.
 	//
 	// Example: {"amount":3998,"currency":"EUR"}
 	Price Money `json:"price"`
@@ -550,7 +550,7 @@ type PutProductRequest struct {
 	// Name Example: Sencha, 100 g
 	Name ProductName `json:"name"`
 
-	// Price An amount that the payment provider can move, of at least one minor unit.
+	// Price An amount that the payment provider can charge or refund; at least one minor unit.
 	//
 	// Example: {"amount":1999,"currency":"EUR"}
 	Price PositiveMoney `json:"price"`
@@ -561,7 +561,7 @@ type Quantity = int64
 
 // Refund defines model for Refund.
 type Refund struct {
-	// Amount An amount in minor units (cents) of a currency; never a fraction. Read it as a 64-bit integer.
+	// Amount An integer amount in minor units (cents) of a currency. Parse it as a 64-bit integer.
 	//
 	// Example: {"amount":3998,"currency":"EUR"}
 	Amount Money `json:"amount"`
@@ -569,25 +569,25 @@ type Refund struct {
 	// ID Example: 019ae6a0-58c0-7b1e-9d3c-3f3a5b1f6c42
 	ID UUID `json:"id"`
 
-	// Reason What the caller gave, empty where that was nothing.
+	// Reason The caller's reason, empty if there was none.
 	Reason string       `json:"reason"`
 	Status RefundStatus `json:"status"`
 }
 
 // RefundOrderRequest defines model for RefundOrderRequest.
 type RefundOrderRequest struct {
-	// Amount An amount that the payment provider can move, of at least one minor unit.
+	// Amount An amount that the payment provider can charge or refund; at least one minor unit.
 	//
 	// Example: {"amount":1999,"currency":"EUR"}
 	Amount PositiveMoney `json:"amount"`
 
-	// Reason Why, in your words; empty is the same as absent. Printable text.
+	// Reason A reason, as printable text. An empty value is the same as an absent one.
 	Reason *OptionalReason `json:"reason,omitempty"`
 }
 
 // RefundReceipt defines model for RefundReceipt.
 type RefundReceipt struct {
-	// Amount An amount in minor units (cents) of a currency; never a fraction. Read it as a 64-bit integer.
+	// Amount An integer amount in minor units (cents) of a currency. Parse it as a 64-bit integer.
 	//
 	// Example: {"amount":3998,"currency":"EUR"}
 	Amount Money `json:"amount"`
@@ -617,7 +617,7 @@ type ShipOrderRequest struct {
 	TrackingNumber TrackingNumber `json:"tracking_number"`
 }
 
-// Shipment How the parcel left; null until it has.
+// Shipment The shipment; null until the order is shipped.
 type Shipment struct {
 	// Carrier Example: DHL
 	Carrier Carrier `json:"carrier"`
@@ -746,134 +746,134 @@ type WriteUnavailable = Problem
 
 // ListOrdersParams defines parameters for ListOrders.
 type ListOrdersParams struct {
-	// Limit How many items a page holds at most.
+	// Limit The maximum number of items on a page.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// After The `next_cursor` of the page before, unchanged. It is opaque; one that is not ours is `invalid_cursor`.
+	// After The `next_cursor` of the previous page, unchanged. It is opaque; any other value gives `invalid_cursor`.
 	After *After `form:"after,omitempty" json:"after,omitempty"`
 
 	// Status Only orders in this state.
 	Status *OrderStatusFilter `form:"status,omitempty" json:"status,omitempty"`
 
-	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
-	// has no tag (a page, the stock) matches `*` alone.
+	// IfMatch A list of tags, or `*`. If none matches the resource (strong comparison), the response is 412. A resource
+	// without an `ETag` (a page, the stock) matches only `*`.
 	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
 
-	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
+	// IfNoneMatch The tags that you have, or `*`. If one matches, the response is 304 without a body.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
 // PlaceOrderParams defines parameters for PlaceOrder.
 type PlaceOrderParams struct {
-	// IdempotencyKey A key of your own making for this intent, for example a UUID: 1 to 255 visible ASCII characters, one header line,
-	// compared byte for byte. Send it again, with the same request, on every retry.
+	// IdempotencyKey A unique key that you generate for this change, for example a UUID: 1 to 255 visible ASCII characters in one
+	// header line, compared byte for byte. Send the same key with the same request on every retry.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
 }
 
 // GetOrderParams defines parameters for GetOrder.
 type GetOrderParams struct {
-	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
-	// has no tag (a page, the stock) matches `*` alone.
+	// IfMatch A list of tags, or `*`. If none matches the resource (strong comparison), the response is 412. A resource
+	// without an `ETag` (a page, the stock) matches only `*`.
 	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
 
-	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
+	// IfNoneMatch The tags that you have, or `*`. If one matches, the response is 304 without a body.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
 // CancelOrderParams defines parameters for CancelOrder.
 type CancelOrderParams struct {
-	// IdempotencyKey A key of your own making for this intent, for example a UUID: 1 to 255 visible ASCII characters, one header line,
-	// compared byte for byte. Send it again, with the same request, on every retry.
+	// IdempotencyKey A unique key that you generate for this change, for example a UUID: 1 to 255 visible ASCII characters in one
+	// header line, compared byte for byte. Send the same key with the same request on every retry.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
 
-	// IfMatch The tag that you read, or a list of tags of which one must match. Missing, or `*`, which names no version: 428. Weak
-	// tags never match.
+	// IfMatch The `ETag` that you read, or a list of tags, one of which must match. If it is missing or `*`, which names no
+	// version, the response is 428. Weak tags never match.
 	IfMatch IfMatch `json:"If-Match"`
 }
 
 // GetPaymentParams defines parameters for GetPayment.
 type GetPaymentParams struct {
-	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
-	// has no tag (a page, the stock) matches `*` alone.
+	// IfMatch A list of tags, or `*`. If none matches the resource (strong comparison), the response is 412. A resource
+	// without an `ETag` (a page, the stock) matches only `*`.
 	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
 
-	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
+	// IfNoneMatch The tags that you have, or `*`. If one matches, the response is 304 without a body.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
 // RefundOrderParams defines parameters for RefundOrder.
 type RefundOrderParams struct {
-	// IdempotencyKey A key of your own making for this intent, for example a UUID: 1 to 255 visible ASCII characters, one header line,
-	// compared byte for byte. Send it again, with the same request, on every retry.
+	// IdempotencyKey A unique key that you generate for this change, for example a UUID: 1 to 255 visible ASCII characters in one
+	// header line, compared byte for byte. Send the same key with the same request on every retry.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
 }
 
 // ShipOrderParams defines parameters for ShipOrder.
 type ShipOrderParams struct {
-	// IfMatch The tag that you read, or a list of tags of which one must match. Missing, or `*`, which names no version: 428. Weak
-	// tags never match.
+	// IfMatch The `ETag` that you read, or a list of tags, one of which must match. If it is missing or `*`, which names no
+	// version, the response is 428. Weak tags never match.
 	IfMatch IfMatch `json:"If-Match"`
 }
 
 // ChangeShippingAddressParams defines parameters for ChangeShippingAddress.
 type ChangeShippingAddressParams struct {
-	// IfMatch The tag that you read, or a list of tags of which one must match. Missing, or `*`, which names no version: 428. Weak
-	// tags never match.
+	// IfMatch The `ETag` that you read, or a list of tags, one of which must match. If it is missing or `*`, which names no
+	// version, the response is 428. Weak tags never match.
 	IfMatch IfMatch `json:"If-Match"`
 }
 
 // ListProductsParams defines parameters for ListProducts.
 type ListProductsParams struct {
-	// Limit How many items a page holds at most.
+	// Limit The maximum number of items on a page.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// After The `next_cursor` of the page before, unchanged. It is opaque; one that is not ours is `invalid_cursor`.
+	// After The `next_cursor` of the previous page, unchanged. It is opaque; any other value gives `invalid_cursor`.
 	After *After `form:"after,omitempty" json:"after,omitempty"`
 
 	// Status Only products that are for sale (`active`), or only those that are not.
 	Status *ProductStatusFilter `form:"status,omitempty" json:"status,omitempty"`
 
-	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
-	// has no tag (a page, the stock) matches `*` alone.
+	// IfMatch A list of tags, or `*`. If none matches the resource (strong comparison), the response is 412. A resource
+	// without an `ETag` (a page, the stock) matches only `*`.
 	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
 
-	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
+	// IfNoneMatch The tags that you have, or `*`. If one matches, the response is 304 without a body.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
 // GetProductParams defines parameters for GetProduct.
 type GetProductParams struct {
-	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
-	// has no tag (a page, the stock) matches `*` alone.
+	// IfMatch A list of tags, or `*`. If none matches the resource (strong comparison), the response is 412. A resource
+	// without an `ETag` (a page, the stock) matches only `*`.
 	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
 
-	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
+	// IfNoneMatch The tags that you have, or `*`. If one matches, the response is 304 without a body.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
 // PutProductParams defines parameters for PutProduct.
 type PutProductParams struct {
-	// IfMatch To edit, the tag that you read, or a list of tags of which one must match. Never together with `If-None-Match`.
+	// IfMatch To edit, send the `ETag` that you read, or a list of tags, one of which must match. Do not combine it with `If-None-Match`.
 	IfMatch *EditIfMatch `json:"If-Match,omitempty"`
 
-	// IfNoneMatch To create, `*`, which is the only value that this operation takes. Never together with `If-Match`.
+	// IfNoneMatch To create, send `*`, the only value that this operation accepts. Do not combine it with `If-Match`.
 	IfNoneMatch *CreateIfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
 // GetStockParams defines parameters for GetStock.
 type GetStockParams struct {
-	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
-	// has no tag (a page, the stock) matches `*` alone.
+	// IfMatch A list of tags, or `*`. If none matches the resource (strong comparison), the response is 412. A resource
+	// without an `ETag` (a page, the stock) matches only `*`.
 	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
 
-	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
+	// IfNoneMatch The tags that you have, or `*`. If one matches, the response is 304 without a body.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
 // AdjustStockParams defines parameters for AdjustStock.
 type AdjustStockParams struct {
-	// IdempotencyKey A key of your own making for this intent, for example a UUID: 1 to 255 visible ASCII characters, one header line,
-	// compared byte for byte. Send it again, with the same request, on every retry.
+	// IdempotencyKey A unique key that you generate for this change, for example a UUID: 1 to 255 visible ASCII characters in one
+	// header line, compared byte for byte. Send the same key with the same request on every retry.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
 }
 
@@ -974,23 +974,23 @@ type ClientInterface interface {
 
 	// ListOrders List orders
 	//
-	// Your own orders, newest first; with `orders:admin` every order of the tenant. A page is no resource of its own, so
-	// it has no tag: read one order to change it.
+	// Your own orders, newest first; with `orders:admin` all orders of the tenant. A page has no `ETag`: read an
+	// order before you change it.
 	//
-	// An order takes its place in the list when the service begins to place it, and is seen once that is committed: at
-	// most 40 seconds later (30 for the request and 10 for its commit, as configured by default), or never. So an order
-	// can appear behind newer ones that were seen already. A client that polls for new orders reads from the first page down to
-	// the first order that is more than 60 seconds older than the newest one of the poll before, and skips the ids that it
-	// knows.
+	// The list is sorted by the time at which the service began to place the order. An order becomes visible when that
+	// transaction commits, by default at most 40 seconds later (30 for the request and 10 for its commit). So an order
+	// can appear behind newer orders that you have already read. To poll for new orders, read from the first page down
+	// to the first order that is more than 60 seconds older than the newest order of the previous poll, and skip the
+	// ids that you know.
 	//
 	// Corresponds with GET /v1/orders (the `ListOrders` operationId).
 	ListOrders(ctx context.Context, params *ListOrdersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// PlaceOrderWithBody Place an order
 	//
-	// Takes the prices from the catalogue, reserves the stock, records the order and its pending payment, and queues the
-	// charge, all in one transaction. The card is charged after the answer: watch the payment.
-	// Placing changes no existing resource, so there is no version to send.
+	// One transaction takes the prices from the catalogue, reserves the stock, stores the order and its pending
+	// payment, and queues the charge. The card is charged after the response; read the payment to see the result. The
+	// operation changes no existing resource, so it needs no version.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -999,9 +999,9 @@ type ClientInterface interface {
 
 	// PlaceOrder Place an order
 	//
-	// Takes the prices from the catalogue, reserves the stock, records the order and its pending payment, and queues the
-	// charge, all in one transaction. The card is charged after the answer: watch the payment.
-	// Placing changes no existing resource, so there is no version to send.
+	// One transaction takes the prices from the catalogue, reserves the stock, stores the order and its pending
+	// payment, and queues the charge. The card is charged after the response; read the payment to see the result. The
+	// operation changes no existing resource, so it needs no version.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1010,18 +1010,19 @@ type ClientInterface interface {
 
 	// GetOrder Read an order
 	//
-	// The tag in the answer is what a change of this order sends back in `If-Match`. Another customer's order, another
-	// tenant's order and no order at all answer alike.
+	// Send the `ETag` of the response in `If-Match` when you change the order. A missing order, another customer's
+	// order and another tenant's order give the same 404.
 	//
 	// Corresponds with GET /v1/orders/{order_id} (the `GetOrder` operationId).
 	GetOrder(ctx context.Context, orderID OrderID, params *GetOrderParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CancelOrderWithBody Cancel an order
 	//
-	// Returns the stock, and refunds what was or will have been charged, exactly once. Conflicts with ship-order: without
-	// the version, a cancelled order could be shipped. It takes a key as well, and the key is looked at first: the retry of
-	// your own accepted cancellation gets its result although its tag is stale by then. The tag is part of the request,
-	// so the same key with another tag is a reuse.
+	// Returns the stock and refunds the charge exactly once, also if the charge succeeds later. Conflicts with
+	// ship-order: without the version, a cancelled order could be shipped. The operation also takes a key, which is
+	// checked before the version: a retry of your accepted cancellation gets the original response although its `ETag`
+	// is stale by then. The `ETag` is part of the request, so the same key with another `ETag` is 422
+	// `idempotency_key_reused`.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1030,10 +1031,11 @@ type ClientInterface interface {
 
 	// CancelOrder Cancel an order
 	//
-	// Returns the stock, and refunds what was or will have been charged, exactly once. Conflicts with ship-order: without
-	// the version, a cancelled order could be shipped. It takes a key as well, and the key is looked at first: the retry of
-	// your own accepted cancellation gets its result although its tag is stale by then. The tag is part of the request,
-	// so the same key with another tag is a reuse.
+	// Returns the stock and refunds the charge exactly once, also if the charge succeeds later. Conflicts with
+	// ship-order: without the version, a cancelled order could be shipped. The operation also takes a key, which is
+	// checked before the version: a retry of your accepted cancellation gets the original response although its `ETag`
+	// is stale by then. The `ETag` is part of the request, so the same key with another `ETag` is 422
+	// `idempotency_key_reused`.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1042,16 +1044,17 @@ type ClientInterface interface {
 
 	// GetPayment Read an order's payment
 	//
-	// How the charge and each refund stand. `pending` ends by itself, once the provider has decided. `refunded` counts
-	// pending and succeeded refunds; a refund that fails later no longer counts.
+	// The states of the charge and of each refund. A `pending` state ends when the provider has decided. `refunded` is
+	// the sum of the pending and succeeded refunds; a refund that fails later is subtracted again.
 	//
 	// Corresponds with GET /v1/orders/{order_id}/payment (the `GetPayment` operationId).
 	GetPayment(ctx context.Context, orderID OrderID, params *GetPaymentParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RefundOrderWithBody Refund an order
 	//
-	// Accepts the refund and queues it for the provider; the payment shows how it ends. No version: refunds only add up,
-	// and together they never exceed the charge, whatever runs at once. The balance is checked under a lock instead.
+	// Accepts the refund and queues it for the provider; read the payment to see the result. The operation needs no
+	// version, because refunds add up. The service checks the balance under a row lock, so concurrent refunds never
+	// exceed the charge.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1060,8 +1063,9 @@ type ClientInterface interface {
 
 	// RefundOrder Refund an order
 	//
-	// Accepts the refund and queues it for the provider; the payment shows how it ends. No version: refunds only add up,
-	// and together they never exceed the charge, whatever runs at once. The balance is checked under a lock instead.
+	// Accepts the refund and queues it for the provider; read the payment to see the result. The operation needs no
+	// version, because refunds add up. The service checks the balance under a row lock, so concurrent refunds never
+	// exceed the charge.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1070,10 +1074,10 @@ type ClientInterface interface {
 
 	// ShipOrderWithBody Ship an order
 	//
-	// Staff note that the parcel has left, once the payment has succeeded and unless all of it has been refunded.
-	// Conflicts with change-shipping-address and cancel-order: the version says which address, and which open order, the
-	// parcel was packed for. The version also makes a retry safe: a second application finds its tag stale, and the
-	// order shows the shipment.
+	// Staff record that the parcel was sent. The payment must have succeeded and must not be refunded in full.
+	// Conflicts with change-shipping-address and cancel-order: the version identifies the state of the order for which
+	// the parcel was packed. The version also makes a retry safe: if the first attempt was applied, the retry gets
+	// 409, and the order shows the shipment.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1082,32 +1086,32 @@ type ClientInterface interface {
 
 	// ShipOrder Ship an order
 	//
-	// Staff note that the parcel has left, once the payment has succeeded and unless all of it has been refunded.
-	// Conflicts with change-shipping-address and cancel-order: the version says which address, and which open order, the
-	// parcel was packed for. The version also makes a retry safe: a second application finds its tag stale, and the
-	// order shows the shipment.
+	// Staff record that the parcel was sent. The payment must have succeeded and must not be refunded in full.
+	// Conflicts with change-shipping-address and cancel-order: the version identifies the state of the order for which
+	// the parcel was packed. The version also makes a retry safe: if the first attempt was applied, the retry gets
+	// 409, and the order shows the shipment.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/orders/{order_id}/shipment (the `ShipOrder` operationId).
 	ShipOrder(ctx context.Context, orderID OrderID, params *ShipOrderParams, body ShipOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ChangeShippingAddressWithBody Change where an order goes
+	// ChangeShippingAddressWithBody Change an order's shipping address
 	//
-	// Conflicts with ship-order: without the version, a parcel would leave for the old address while the order shows the
-	// new one. The first commit wins. A retry whose first attempt was applied finds its tag stale: read again, and
-	// the order shows the address.
+	// Conflicts with ship-order: without the version, a parcel could be sent to the old address while the order shows
+	// the new one. The first commit wins. If your first attempt was applied, a retry gets 409, because the `ETag` is
+	// stale: read the order, which then shows the new address.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PUT /v1/orders/{order_id}/shipping-address (the `ChangeShippingAddress` operationId).
 	ChangeShippingAddressWithBody(ctx context.Context, orderID OrderID, params *ChangeShippingAddressParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ChangeShippingAddress Change where an order goes
+	// ChangeShippingAddress Change an order's shipping address
 	//
-	// Conflicts with ship-order: without the version, a parcel would leave for the old address while the order shows the
-	// new one. The first commit wins. A retry whose first attempt was applied finds its tag stale: read again, and
-	// the order shows the address.
+	// Conflicts with ship-order: without the version, a parcel could be sent to the old address while the order shows
+	// the new one. The first commit wins. If your first attempt was applied, a retry gets 409, because the `ETag` is
+	// stale: read the order, which then shows the new address.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1116,23 +1120,24 @@ type ClientInterface interface {
 
 	// ListProducts List products
 	//
-	// The tenant's catalogue in order of sku. A page has no tag; read one product to change it.
+	// The tenant's products, sorted by sku. A page has no `ETag`; read a product before you change it.
 	//
 	// Corresponds with GET /v1/products (the `ListProducts` operationId).
 	ListProducts(ctx context.Context, params *ListProductsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetProduct Read a product
 	//
-	// The tag in the answer is what an edit of this product sends back in `If-Match`.
+	// Send the `ETag` of the response in `If-Match` when you edit the product.
 	//
 	// Corresponds with GET /v1/products/{sku} (the `GetProduct` operationId).
 	GetProduct(ctx context.Context, sku SKU, params *GetProductParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// PutProductWithBody Create or edit a product
 	//
-	// Send exactly one precondition: `If-None-Match: *` to create, or `If-Match` with the tag that you read to edit. It
-	// conflicts with itself: without the version, one editor's price would silently replace another's. The price of a
-	// placed order never changes. A retry whose first attempt was applied answers 409: read again, and it is there.
+	// Send exactly one precondition: `If-None-Match: *` to create a product, or `If-Match` with the `ETag` that you
+	// read to edit it. Two edits conflict: without the version, one editor's price would silently overwrite the
+	// other's. The price of a placed order never changes. If your first attempt was applied, a retry gets 409: read
+	// the product, which shows your change.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1141,9 +1146,10 @@ type ClientInterface interface {
 
 	// PutProduct Create or edit a product
 	//
-	// Send exactly one precondition: `If-None-Match: *` to create, or `If-Match` with the tag that you read to edit. It
-	// conflicts with itself: without the version, one editor's price would silently replace another's. The price of a
-	// placed order never changes. A retry whose first attempt was applied answers 409: read again, and it is there.
+	// Send exactly one precondition: `If-None-Match: *` to create a product, or `If-Match` with the `ETag` that you
+	// read to edit it. Two edits conflict: without the version, one editor's price would silently overwrite the
+	// other's. The price of a placed order never changes. If your first attempt was applied, a retry gets 409: read
+	// the product, which shows your change.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1152,16 +1158,16 @@ type ClientInterface interface {
 
 	// GetStock Read a product's stock
 	//
-	// The units on hand at this moment. Nothing is written on the strength of it (a sale and an adjustment are both
-	// deltas), so it has no tag.
+	// The current units on hand. There is no `ETag`, because no write depends on the value that you read: sales and
+	// adjustments are deltas.
 	//
 	// Corresponds with GET /v1/products/{sku}/stock (the `GetStock` operationId).
 	GetStock(ctx context.Context, sku SKU, params *GetStockParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// AdjustStockWithBody Adjust a product's stock
 	//
-	// Adds a delta, positive or negative, to the units on hand. No version: deltas add up in any order, and a result below
-	// zero is refused under a lock. A key, because a delta applied twice is wrong.
+	// Adds a positive or negative delta to the units on hand. The operation needs no version, because deltas commute;
+	// a result below zero is rejected under a row lock. It needs a key, because applying a delta twice would be wrong.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1170,8 +1176,8 @@ type ClientInterface interface {
 
 	// AdjustStock Adjust a product's stock
 	//
-	// Adds a delta, positive or negative, to the units on hand. No version: deltas add up in any order, and a result below
-	// zero is refused under a lock. A key, because a delta applied twice is wrong.
+	// Adds a positive or negative delta to the units on hand. The operation needs no version, because deltas commute;
+	// a result below zero is rejected under a row lock. It needs a key, because applying a delta twice would be wrong.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1181,14 +1187,14 @@ type ClientInterface interface {
 
 // ListOrders List orders
 //
-// Your own orders, newest first; with `orders:admin` every order of the tenant. A page is no resource of its own, so
-// it has no tag: read one order to change it.
+// Your own orders, newest first; with `orders:admin` all orders of the tenant. A page has no `ETag`: read an
+// order before you change it.
 //
-// An order takes its place in the list when the service begins to place it, and is seen once that is committed: at
-// most 40 seconds later (30 for the request and 10 for its commit, as configured by default), or never. So an order
-// can appear behind newer ones that were seen already. A client that polls for new orders reads from the first page down to
-// the first order that is more than 60 seconds older than the newest one of the poll before, and skips the ids that it
-// knows.
+// The list is sorted by the time at which the service began to place the order. An order becomes visible when that
+// transaction commits, by default at most 40 seconds later (30 for the request and 10 for its commit). So an order
+// can appear behind newer orders that you have already read. To poll for new orders, read from the first page down
+// to the first order that is more than 60 seconds older than the newest order of the previous poll, and skip the
+// ids that you know.
 //
 // Corresponds with GET /v1/orders (the `ListOrders` operationId).
 func (c *Client) ListOrders(ctx context.Context, params *ListOrdersParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1205,9 +1211,9 @@ func (c *Client) ListOrders(ctx context.Context, params *ListOrdersParams, reqEd
 
 // PlaceOrderWithBody Place an order
 //
-// Takes the prices from the catalogue, reserves the stock, records the order and its pending payment, and queues the
-// charge, all in one transaction. The card is charged after the answer: watch the payment.
-// Placing changes no existing resource, so there is no version to send.
+// One transaction takes the prices from the catalogue, reserves the stock, stores the order and its pending
+// payment, and queues the charge. The card is charged after the response; read the payment to see the result. The
+// operation changes no existing resource, so it needs no version.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1226,9 +1232,9 @@ func (c *Client) PlaceOrderWithBody(ctx context.Context, params *PlaceOrderParam
 
 // PlaceOrder Place an order
 //
-// Takes the prices from the catalogue, reserves the stock, records the order and its pending payment, and queues the
-// charge, all in one transaction. The card is charged after the answer: watch the payment.
-// Placing changes no existing resource, so there is no version to send.
+// One transaction takes the prices from the catalogue, reserves the stock, stores the order and its pending
+// payment, and queues the charge. The card is charged after the response; read the payment to see the result. The
+// operation changes no existing resource, so it needs no version.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1247,8 +1253,8 @@ func (c *Client) PlaceOrder(ctx context.Context, params *PlaceOrderParams, body 
 
 // GetOrder Read an order
 //
-// The tag in the answer is what a change of this order sends back in `If-Match`. Another customer's order, another
-// tenant's order and no order at all answer alike.
+// Send the `ETag` of the response in `If-Match` when you change the order. A missing order, another customer's
+// order and another tenant's order give the same 404.
 //
 // Corresponds with GET /v1/orders/{order_id} (the `GetOrder` operationId).
 func (c *Client) GetOrder(ctx context.Context, orderID OrderID, params *GetOrderParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1265,10 +1271,11 @@ func (c *Client) GetOrder(ctx context.Context, orderID OrderID, params *GetOrder
 
 // CancelOrderWithBody Cancel an order
 //
-// Returns the stock, and refunds what was or will have been charged, exactly once. Conflicts with ship-order: without
-// the version, a cancelled order could be shipped. It takes a key as well, and the key is looked at first: the retry of
-// your own accepted cancellation gets its result although its tag is stale by then. The tag is part of the request,
-// so the same key with another tag is a reuse.
+// Returns the stock and refunds the charge exactly once, also if the charge succeeds later. Conflicts with
+// ship-order: without the version, a cancelled order could be shipped. The operation also takes a key, which is
+// checked before the version: a retry of your accepted cancellation gets the original response although its `ETag`
+// is stale by then. The `ETag` is part of the request, so the same key with another `ETag` is 422
+// `idempotency_key_reused`.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1287,10 +1294,11 @@ func (c *Client) CancelOrderWithBody(ctx context.Context, orderID OrderID, param
 
 // CancelOrder Cancel an order
 //
-// Returns the stock, and refunds what was or will have been charged, exactly once. Conflicts with ship-order: without
-// the version, a cancelled order could be shipped. It takes a key as well, and the key is looked at first: the retry of
-// your own accepted cancellation gets its result although its tag is stale by then. The tag is part of the request,
-// so the same key with another tag is a reuse.
+// Returns the stock and refunds the charge exactly once, also if the charge succeeds later. Conflicts with
+// ship-order: without the version, a cancelled order could be shipped. The operation also takes a key, which is
+// checked before the version: a retry of your accepted cancellation gets the original response although its `ETag`
+// is stale by then. The `ETag` is part of the request, so the same key with another `ETag` is 422
+// `idempotency_key_reused`.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1309,8 +1317,8 @@ func (c *Client) CancelOrder(ctx context.Context, orderID OrderID, params *Cance
 
 // GetPayment Read an order's payment
 //
-// How the charge and each refund stand. `pending` ends by itself, once the provider has decided. `refunded` counts
-// pending and succeeded refunds; a refund that fails later no longer counts.
+// The states of the charge and of each refund. A `pending` state ends when the provider has decided. `refunded` is
+// the sum of the pending and succeeded refunds; a refund that fails later is subtracted again.
 //
 // Corresponds with GET /v1/orders/{order_id}/payment (the `GetPayment` operationId).
 func (c *Client) GetPayment(ctx context.Context, orderID OrderID, params *GetPaymentParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1327,8 +1335,9 @@ func (c *Client) GetPayment(ctx context.Context, orderID OrderID, params *GetPay
 
 // RefundOrderWithBody Refund an order
 //
-// Accepts the refund and queues it for the provider; the payment shows how it ends. No version: refunds only add up,
-// and together they never exceed the charge, whatever runs at once. The balance is checked under a lock instead.
+// Accepts the refund and queues it for the provider; read the payment to see the result. The operation needs no
+// version, because refunds add up. The service checks the balance under a row lock, so concurrent refunds never
+// exceed the charge.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1347,8 +1356,9 @@ func (c *Client) RefundOrderWithBody(ctx context.Context, orderID OrderID, param
 
 // RefundOrder Refund an order
 //
-// Accepts the refund and queues it for the provider; the payment shows how it ends. No version: refunds only add up,
-// and together they never exceed the charge, whatever runs at once. The balance is checked under a lock instead.
+// Accepts the refund and queues it for the provider; read the payment to see the result. The operation needs no
+// version, because refunds add up. The service checks the balance under a row lock, so concurrent refunds never
+// exceed the charge.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1367,10 +1377,10 @@ func (c *Client) RefundOrder(ctx context.Context, orderID OrderID, params *Refun
 
 // ShipOrderWithBody Ship an order
 //
-// Staff note that the parcel has left, once the payment has succeeded and unless all of it has been refunded.
-// Conflicts with change-shipping-address and cancel-order: the version says which address, and which open order, the
-// parcel was packed for. The version also makes a retry safe: a second application finds its tag stale, and the
-// order shows the shipment.
+// Staff record that the parcel was sent. The payment must have succeeded and must not be refunded in full.
+// Conflicts with change-shipping-address and cancel-order: the version identifies the state of the order for which
+// the parcel was packed. The version also makes a retry safe: if the first attempt was applied, the retry gets
+// 409, and the order shows the shipment.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1389,10 +1399,10 @@ func (c *Client) ShipOrderWithBody(ctx context.Context, orderID OrderID, params 
 
 // ShipOrder Ship an order
 //
-// Staff note that the parcel has left, once the payment has succeeded and unless all of it has been refunded.
-// Conflicts with change-shipping-address and cancel-order: the version says which address, and which open order, the
-// parcel was packed for. The version also makes a retry safe: a second application finds its tag stale, and the
-// order shows the shipment.
+// Staff record that the parcel was sent. The payment must have succeeded and must not be refunded in full.
+// Conflicts with change-shipping-address and cancel-order: the version identifies the state of the order for which
+// the parcel was packed. The version also makes a retry safe: if the first attempt was applied, the retry gets
+// 409, and the order shows the shipment.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1409,11 +1419,11 @@ func (c *Client) ShipOrder(ctx context.Context, orderID OrderID, params *ShipOrd
 	return c.Client.Do(req)
 }
 
-// ChangeShippingAddressWithBody Change where an order goes
+// ChangeShippingAddressWithBody Change an order's shipping address
 //
-// Conflicts with ship-order: without the version, a parcel would leave for the old address while the order shows the
-// new one. The first commit wins. A retry whose first attempt was applied finds its tag stale: read again, and
-// the order shows the address.
+// Conflicts with ship-order: without the version, a parcel could be sent to the old address while the order shows
+// the new one. The first commit wins. If your first attempt was applied, a retry gets 409, because the `ETag` is
+// stale: read the order, which then shows the new address.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1430,11 +1440,11 @@ func (c *Client) ChangeShippingAddressWithBody(ctx context.Context, orderID Orde
 	return c.Client.Do(req)
 }
 
-// ChangeShippingAddress Change where an order goes
+// ChangeShippingAddress Change an order's shipping address
 //
-// Conflicts with ship-order: without the version, a parcel would leave for the old address while the order shows the
-// new one. The first commit wins. A retry whose first attempt was applied finds its tag stale: read again, and
-// the order shows the address.
+// Conflicts with ship-order: without the version, a parcel could be sent to the old address while the order shows
+// the new one. The first commit wins. If your first attempt was applied, a retry gets 409, because the `ETag` is
+// stale: read the order, which then shows the new address.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1453,7 +1463,7 @@ func (c *Client) ChangeShippingAddress(ctx context.Context, orderID OrderID, par
 
 // ListProducts List products
 //
-// The tenant's catalogue in order of sku. A page has no tag; read one product to change it.
+// The tenant's products, sorted by sku. A page has no `ETag`; read a product before you change it.
 //
 // Corresponds with GET /v1/products (the `ListProducts` operationId).
 func (c *Client) ListProducts(ctx context.Context, params *ListProductsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1470,7 +1480,7 @@ func (c *Client) ListProducts(ctx context.Context, params *ListProductsParams, r
 
 // GetProduct Read a product
 //
-// The tag in the answer is what an edit of this product sends back in `If-Match`.
+// Send the `ETag` of the response in `If-Match` when you edit the product.
 //
 // Corresponds with GET /v1/products/{sku} (the `GetProduct` operationId).
 func (c *Client) GetProduct(ctx context.Context, sku SKU, params *GetProductParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1487,9 +1497,10 @@ func (c *Client) GetProduct(ctx context.Context, sku SKU, params *GetProductPara
 
 // PutProductWithBody Create or edit a product
 //
-// Send exactly one precondition: `If-None-Match: *` to create, or `If-Match` with the tag that you read to edit. It
-// conflicts with itself: without the version, one editor's price would silently replace another's. The price of a
-// placed order never changes. A retry whose first attempt was applied answers 409: read again, and it is there.
+// Send exactly one precondition: `If-None-Match: *` to create a product, or `If-Match` with the `ETag` that you
+// read to edit it. Two edits conflict: without the version, one editor's price would silently overwrite the
+// other's. The price of a placed order never changes. If your first attempt was applied, a retry gets 409: read
+// the product, which shows your change.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1508,9 +1519,10 @@ func (c *Client) PutProductWithBody(ctx context.Context, sku SKU, params *PutPro
 
 // PutProduct Create or edit a product
 //
-// Send exactly one precondition: `If-None-Match: *` to create, or `If-Match` with the tag that you read to edit. It
-// conflicts with itself: without the version, one editor's price would silently replace another's. The price of a
-// placed order never changes. A retry whose first attempt was applied answers 409: read again, and it is there.
+// Send exactly one precondition: `If-None-Match: *` to create a product, or `If-Match` with the `ETag` that you
+// read to edit it. Two edits conflict: without the version, one editor's price would silently overwrite the
+// other's. The price of a placed order never changes. If your first attempt was applied, a retry gets 409: read
+// the product, which shows your change.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1529,8 +1541,8 @@ func (c *Client) PutProduct(ctx context.Context, sku SKU, params *PutProductPara
 
 // GetStock Read a product's stock
 //
-// The units on hand at this moment. Nothing is written on the strength of it (a sale and an adjustment are both
-// deltas), so it has no tag.
+// The current units on hand. There is no `ETag`, because no write depends on the value that you read: sales and
+// adjustments are deltas.
 //
 // Corresponds with GET /v1/products/{sku}/stock (the `GetStock` operationId).
 func (c *Client) GetStock(ctx context.Context, sku SKU, params *GetStockParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1547,8 +1559,8 @@ func (c *Client) GetStock(ctx context.Context, sku SKU, params *GetStockParams, 
 
 // AdjustStockWithBody Adjust a product's stock
 //
-// Adds a delta, positive or negative, to the units on hand. No version: deltas add up in any order, and a result below
-// zero is refused under a lock. A key, because a delta applied twice is wrong.
+// Adds a positive or negative delta to the units on hand. The operation needs no version, because deltas commute;
+// a result below zero is rejected under a row lock. It needs a key, because applying a delta twice would be wrong.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1567,8 +1579,8 @@ func (c *Client) AdjustStockWithBody(ctx context.Context, sku SKU, params *Adjus
 
 // AdjustStock Adjust a product's stock
 //
-// Adds a delta, positive or negative, to the units on hand. No version: deltas add up in any order, and a result below
-// zero is refused under a lock. A key, because a delta applied twice is wrong.
+// Adds a positive or negative delta to the units on hand. The operation needs no version, because deltas commute;
+// a result below zero is rejected under a row lock. It needs a key, because applying a delta twice would be wrong.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2514,14 +2526,14 @@ type ClientWithResponsesInterface interface {
 
 	// ListOrdersWithResponse List orders
 	//
-	// Your own orders, newest first; with `orders:admin` every order of the tenant. A page is no resource of its own, so
-	// it has no tag: read one order to change it.
+	// Your own orders, newest first; with `orders:admin` all orders of the tenant. A page has no `ETag`: read an
+	// order before you change it.
 	//
-	// An order takes its place in the list when the service begins to place it, and is seen once that is committed: at
-	// most 40 seconds later (30 for the request and 10 for its commit, as configured by default), or never. So an order
-	// can appear behind newer ones that were seen already. A client that polls for new orders reads from the first page down to
-	// the first order that is more than 60 seconds older than the newest one of the poll before, and skips the ids that it
-	// knows.
+	// The list is sorted by the time at which the service began to place the order. An order becomes visible when that
+	// transaction commits, by default at most 40 seconds later (30 for the request and 10 for its commit). So an order
+	// can appear behind newer orders that you have already read. To poll for new orders, read from the first page down
+	// to the first order that is more than 60 seconds older than the newest order of the previous poll, and skip the
+	// ids that you know.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -2530,9 +2542,9 @@ type ClientWithResponsesInterface interface {
 
 	// PlaceOrderWithBodyWithResponse Place an order
 	//
-	// Takes the prices from the catalogue, reserves the stock, records the order and its pending payment, and queues the
-	// charge, all in one transaction. The card is charged after the answer: watch the payment.
-	// Placing changes no existing resource, so there is no version to send.
+	// One transaction takes the prices from the catalogue, reserves the stock, stores the order and its pending
+	// payment, and queues the charge. The card is charged after the response; read the payment to see the result. The
+	// operation changes no existing resource, so it needs no version.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -2541,9 +2553,9 @@ type ClientWithResponsesInterface interface {
 
 	// PlaceOrderWithResponse Place an order
 	//
-	// Takes the prices from the catalogue, reserves the stock, records the order and its pending payment, and queues the
-	// charge, all in one transaction. The card is charged after the answer: watch the payment.
-	// Placing changes no existing resource, so there is no version to send.
+	// One transaction takes the prices from the catalogue, reserves the stock, stores the order and its pending
+	// payment, and queues the charge. The card is charged after the response; read the payment to see the result. The
+	// operation changes no existing resource, so it needs no version.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -2552,8 +2564,8 @@ type ClientWithResponsesInterface interface {
 
 	// GetOrderWithResponse Read an order
 	//
-	// The tag in the answer is what a change of this order sends back in `If-Match`. Another customer's order, another
-	// tenant's order and no order at all answer alike.
+	// Send the `ETag` of the response in `If-Match` when you change the order. A missing order, another customer's
+	// order and another tenant's order give the same 404.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -2562,10 +2574,11 @@ type ClientWithResponsesInterface interface {
 
 	// CancelOrderWithBodyWithResponse Cancel an order
 	//
-	// Returns the stock, and refunds what was or will have been charged, exactly once. Conflicts with ship-order: without
-	// the version, a cancelled order could be shipped. It takes a key as well, and the key is looked at first: the retry of
-	// your own accepted cancellation gets its result although its tag is stale by then. The tag is part of the request,
-	// so the same key with another tag is a reuse.
+	// Returns the stock and refunds the charge exactly once, also if the charge succeeds later. Conflicts with
+	// ship-order: without the version, a cancelled order could be shipped. The operation also takes a key, which is
+	// checked before the version: a retry of your accepted cancellation gets the original response although its `ETag`
+	// is stale by then. The `ETag` is part of the request, so the same key with another `ETag` is 422
+	// `idempotency_key_reused`.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -2574,10 +2587,11 @@ type ClientWithResponsesInterface interface {
 
 	// CancelOrderWithResponse Cancel an order
 	//
-	// Returns the stock, and refunds what was or will have been charged, exactly once. Conflicts with ship-order: without
-	// the version, a cancelled order could be shipped. It takes a key as well, and the key is looked at first: the retry of
-	// your own accepted cancellation gets its result although its tag is stale by then. The tag is part of the request,
-	// so the same key with another tag is a reuse.
+	// Returns the stock and refunds the charge exactly once, also if the charge succeeds later. Conflicts with
+	// ship-order: without the version, a cancelled order could be shipped. The operation also takes a key, which is
+	// checked before the version: a retry of your accepted cancellation gets the original response although its `ETag`
+	// is stale by then. The `ETag` is part of the request, so the same key with another `ETag` is 422
+	// `idempotency_key_reused`.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -2586,8 +2600,8 @@ type ClientWithResponsesInterface interface {
 
 	// GetPaymentWithResponse Read an order's payment
 	//
-	// How the charge and each refund stand. `pending` ends by itself, once the provider has decided. `refunded` counts
-	// pending and succeeded refunds; a refund that fails later no longer counts.
+	// The states of the charge and of each refund. A `pending` state ends when the provider has decided. `refunded` is
+	// the sum of the pending and succeeded refunds; a refund that fails later is subtracted again.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -2596,8 +2610,9 @@ type ClientWithResponsesInterface interface {
 
 	// RefundOrderWithBodyWithResponse Refund an order
 	//
-	// Accepts the refund and queues it for the provider; the payment shows how it ends. No version: refunds only add up,
-	// and together they never exceed the charge, whatever runs at once. The balance is checked under a lock instead.
+	// Accepts the refund and queues it for the provider; read the payment to see the result. The operation needs no
+	// version, because refunds add up. The service checks the balance under a row lock, so concurrent refunds never
+	// exceed the charge.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -2606,8 +2621,9 @@ type ClientWithResponsesInterface interface {
 
 	// RefundOrderWithResponse Refund an order
 	//
-	// Accepts the refund and queues it for the provider; the payment shows how it ends. No version: refunds only add up,
-	// and together they never exceed the charge, whatever runs at once. The balance is checked under a lock instead.
+	// Accepts the refund and queues it for the provider; read the payment to see the result. The operation needs no
+	// version, because refunds add up. The service checks the balance under a row lock, so concurrent refunds never
+	// exceed the charge.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -2616,10 +2632,10 @@ type ClientWithResponsesInterface interface {
 
 	// ShipOrderWithBodyWithResponse Ship an order
 	//
-	// Staff note that the parcel has left, once the payment has succeeded and unless all of it has been refunded.
-	// Conflicts with change-shipping-address and cancel-order: the version says which address, and which open order, the
-	// parcel was packed for. The version also makes a retry safe: a second application finds its tag stale, and the
-	// order shows the shipment.
+	// Staff record that the parcel was sent. The payment must have succeeded and must not be refunded in full.
+	// Conflicts with change-shipping-address and cancel-order: the version identifies the state of the order for which
+	// the parcel was packed. The version also makes a retry safe: if the first attempt was applied, the retry gets
+	// 409, and the order shows the shipment.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -2628,32 +2644,32 @@ type ClientWithResponsesInterface interface {
 
 	// ShipOrderWithResponse Ship an order
 	//
-	// Staff note that the parcel has left, once the payment has succeeded and unless all of it has been refunded.
-	// Conflicts with change-shipping-address and cancel-order: the version says which address, and which open order, the
-	// parcel was packed for. The version also makes a retry safe: a second application finds its tag stale, and the
-	// order shows the shipment.
+	// Staff record that the parcel was sent. The payment must have succeeded and must not be refunded in full.
+	// Conflicts with change-shipping-address and cancel-order: the version identifies the state of the order for which
+	// the parcel was packed. The version also makes a retry safe: if the first attempt was applied, the retry gets
+	// 409, and the order shows the shipment.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/orders/{order_id}/shipment (the `ShipOrder` operationId).
 	ShipOrderWithResponse(ctx context.Context, orderID OrderID, params *ShipOrderParams, body ShipOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*ShipOrderResponse, error)
 
-	// ChangeShippingAddressWithBodyWithResponse Change where an order goes
+	// ChangeShippingAddressWithBodyWithResponse Change an order's shipping address
 	//
-	// Conflicts with ship-order: without the version, a parcel would leave for the old address while the order shows the
-	// new one. The first commit wins. A retry whose first attempt was applied finds its tag stale: read again, and
-	// the order shows the address.
+	// Conflicts with ship-order: without the version, a parcel could be sent to the old address while the order shows
+	// the new one. The first commit wins. If your first attempt was applied, a retry gets 409, because the `ETag` is
+	// stale: read the order, which then shows the new address.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /v1/orders/{order_id}/shipping-address (the `ChangeShippingAddress` operationId).
 	ChangeShippingAddressWithBodyWithResponse(ctx context.Context, orderID OrderID, params *ChangeShippingAddressParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ChangeShippingAddressResponse, error)
 
-	// ChangeShippingAddressWithResponse Change where an order goes
+	// ChangeShippingAddressWithResponse Change an order's shipping address
 	//
-	// Conflicts with ship-order: without the version, a parcel would leave for the old address while the order shows the
-	// new one. The first commit wins. A retry whose first attempt was applied finds its tag stale: read again, and
-	// the order shows the address.
+	// Conflicts with ship-order: without the version, a parcel could be sent to the old address while the order shows
+	// the new one. The first commit wins. If your first attempt was applied, a retry gets 409, because the `ETag` is
+	// stale: read the order, which then shows the new address.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -2662,7 +2678,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListProductsWithResponse List products
 	//
-	// The tenant's catalogue in order of sku. A page has no tag; read one product to change it.
+	// The tenant's products, sorted by sku. A page has no `ETag`; read a product before you change it.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -2671,7 +2687,7 @@ type ClientWithResponsesInterface interface {
 
 	// GetProductWithResponse Read a product
 	//
-	// The tag in the answer is what an edit of this product sends back in `If-Match`.
+	// Send the `ETag` of the response in `If-Match` when you edit the product.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -2680,9 +2696,10 @@ type ClientWithResponsesInterface interface {
 
 	// PutProductWithBodyWithResponse Create or edit a product
 	//
-	// Send exactly one precondition: `If-None-Match: *` to create, or `If-Match` with the tag that you read to edit. It
-	// conflicts with itself: without the version, one editor's price would silently replace another's. The price of a
-	// placed order never changes. A retry whose first attempt was applied answers 409: read again, and it is there.
+	// Send exactly one precondition: `If-None-Match: *` to create a product, or `If-Match` with the `ETag` that you
+	// read to edit it. Two edits conflict: without the version, one editor's price would silently overwrite the
+	// other's. The price of a placed order never changes. If your first attempt was applied, a retry gets 409: read
+	// the product, which shows your change.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -2691,9 +2708,10 @@ type ClientWithResponsesInterface interface {
 
 	// PutProductWithResponse Create or edit a product
 	//
-	// Send exactly one precondition: `If-None-Match: *` to create, or `If-Match` with the tag that you read to edit. It
-	// conflicts with itself: without the version, one editor's price would silently replace another's. The price of a
-	// placed order never changes. A retry whose first attempt was applied answers 409: read again, and it is there.
+	// Send exactly one precondition: `If-None-Match: *` to create a product, or `If-Match` with the `ETag` that you
+	// read to edit it. Two edits conflict: without the version, one editor's price would silently overwrite the
+	// other's. The price of a placed order never changes. If your first attempt was applied, a retry gets 409: read
+	// the product, which shows your change.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -2702,8 +2720,8 @@ type ClientWithResponsesInterface interface {
 
 	// GetStockWithResponse Read a product's stock
 	//
-	// The units on hand at this moment. Nothing is written on the strength of it (a sale and an adjustment are both
-	// deltas), so it has no tag.
+	// The current units on hand. There is no `ETag`, because no write depends on the value that you read: sales and
+	// adjustments are deltas.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -2712,8 +2730,8 @@ type ClientWithResponsesInterface interface {
 
 	// AdjustStockWithBodyWithResponse Adjust a product's stock
 	//
-	// Adds a delta, positive or negative, to the units on hand. No version: deltas add up in any order, and a result below
-	// zero is refused under a lock. A key, because a delta applied twice is wrong.
+	// Adds a positive or negative delta to the units on hand. The operation needs no version, because deltas commute;
+	// a result below zero is rejected under a row lock. It needs a key, because applying a delta twice would be wrong.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -2722,8 +2740,8 @@ type ClientWithResponsesInterface interface {
 
 	// AdjustStockWithResponse Adjust a product's stock
 	//
-	// Adds a delta, positive or negative, to the units on hand. No version: deltas add up in any order, and a result below
-	// zero is refused under a lock. A key, because a delta applied twice is wrong.
+	// Adds a positive or negative delta to the units on hand. The operation needs no version, because deltas commute;
+	// a result below zero is rejected under a row lock. It needs a key, because applying a delta twice would be wrong.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -4529,14 +4547,14 @@ func (r AdjustStockResponse) ContentType() string {
 
 // ListOrdersWithResponse List orders
 //
-// Your own orders, newest first; with `orders:admin` every order of the tenant. A page is no resource of its own, so
-// it has no tag: read one order to change it.
+// Your own orders, newest first; with `orders:admin` all orders of the tenant. A page has no `ETag`: read an
+// order before you change it.
 //
-// An order takes its place in the list when the service begins to place it, and is seen once that is committed: at
-// most 40 seconds later (30 for the request and 10 for its commit, as configured by default), or never. So an order
-// can appear behind newer ones that were seen already. A client that polls for new orders reads from the first page down to
-// the first order that is more than 60 seconds older than the newest one of the poll before, and skips the ids that it
-// knows.
+// The list is sorted by the time at which the service began to place the order. An order becomes visible when that
+// transaction commits, by default at most 40 seconds later (30 for the request and 10 for its commit). So an order
+// can appear behind newer orders that you have already read. To poll for new orders, read from the first page down
+// to the first order that is more than 60 seconds older than the newest order of the previous poll, and skip the
+// ids that you know.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -4551,9 +4569,9 @@ func (c *ClientWithResponses) ListOrdersWithResponse(ctx context.Context, params
 
 // PlaceOrderWithBodyWithResponse Place an order
 //
-// Takes the prices from the catalogue, reserves the stock, records the order and its pending payment, and queues the
-// charge, all in one transaction. The card is charged after the answer: watch the payment.
-// Placing changes no existing resource, so there is no version to send.
+// One transaction takes the prices from the catalogue, reserves the stock, stores the order and its pending
+// payment, and queues the charge. The card is charged after the response; read the payment to see the result. The
+// operation changes no existing resource, so it needs no version.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4568,9 +4586,9 @@ func (c *ClientWithResponses) PlaceOrderWithBodyWithResponse(ctx context.Context
 
 // PlaceOrderWithResponse Place an order
 //
-// Takes the prices from the catalogue, reserves the stock, records the order and its pending payment, and queues the
-// charge, all in one transaction. The card is charged after the answer: watch the payment.
-// Placing changes no existing resource, so there is no version to send.
+// One transaction takes the prices from the catalogue, reserves the stock, stores the order and its pending
+// payment, and queues the charge. The card is charged after the response; read the payment to see the result. The
+// operation changes no existing resource, so it needs no version.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4585,8 +4603,8 @@ func (c *ClientWithResponses) PlaceOrderWithResponse(ctx context.Context, params
 
 // GetOrderWithResponse Read an order
 //
-// The tag in the answer is what a change of this order sends back in `If-Match`. Another customer's order, another
-// tenant's order and no order at all answer alike.
+// Send the `ETag` of the response in `If-Match` when you change the order. A missing order, another customer's
+// order and another tenant's order give the same 404.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -4601,10 +4619,11 @@ func (c *ClientWithResponses) GetOrderWithResponse(ctx context.Context, orderID 
 
 // CancelOrderWithBodyWithResponse Cancel an order
 //
-// Returns the stock, and refunds what was or will have been charged, exactly once. Conflicts with ship-order: without
-// the version, a cancelled order could be shipped. It takes a key as well, and the key is looked at first: the retry of
-// your own accepted cancellation gets its result although its tag is stale by then. The tag is part of the request,
-// so the same key with another tag is a reuse.
+// Returns the stock and refunds the charge exactly once, also if the charge succeeds later. Conflicts with
+// ship-order: without the version, a cancelled order could be shipped. The operation also takes a key, which is
+// checked before the version: a retry of your accepted cancellation gets the original response although its `ETag`
+// is stale by then. The `ETag` is part of the request, so the same key with another `ETag` is 422
+// `idempotency_key_reused`.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4619,10 +4638,11 @@ func (c *ClientWithResponses) CancelOrderWithBodyWithResponse(ctx context.Contex
 
 // CancelOrderWithResponse Cancel an order
 //
-// Returns the stock, and refunds what was or will have been charged, exactly once. Conflicts with ship-order: without
-// the version, a cancelled order could be shipped. It takes a key as well, and the key is looked at first: the retry of
-// your own accepted cancellation gets its result although its tag is stale by then. The tag is part of the request,
-// so the same key with another tag is a reuse.
+// Returns the stock and refunds the charge exactly once, also if the charge succeeds later. Conflicts with
+// ship-order: without the version, a cancelled order could be shipped. The operation also takes a key, which is
+// checked before the version: a retry of your accepted cancellation gets the original response although its `ETag`
+// is stale by then. The `ETag` is part of the request, so the same key with another `ETag` is 422
+// `idempotency_key_reused`.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4637,8 +4657,8 @@ func (c *ClientWithResponses) CancelOrderWithResponse(ctx context.Context, order
 
 // GetPaymentWithResponse Read an order's payment
 //
-// How the charge and each refund stand. `pending` ends by itself, once the provider has decided. `refunded` counts
-// pending and succeeded refunds; a refund that fails later no longer counts.
+// The states of the charge and of each refund. A `pending` state ends when the provider has decided. `refunded` is
+// the sum of the pending and succeeded refunds; a refund that fails later is subtracted again.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -4653,8 +4673,9 @@ func (c *ClientWithResponses) GetPaymentWithResponse(ctx context.Context, orderI
 
 // RefundOrderWithBodyWithResponse Refund an order
 //
-// Accepts the refund and queues it for the provider; the payment shows how it ends. No version: refunds only add up,
-// and together they never exceed the charge, whatever runs at once. The balance is checked under a lock instead.
+// Accepts the refund and queues it for the provider; read the payment to see the result. The operation needs no
+// version, because refunds add up. The service checks the balance under a row lock, so concurrent refunds never
+// exceed the charge.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4669,8 +4690,9 @@ func (c *ClientWithResponses) RefundOrderWithBodyWithResponse(ctx context.Contex
 
 // RefundOrderWithResponse Refund an order
 //
-// Accepts the refund and queues it for the provider; the payment shows how it ends. No version: refunds only add up,
-// and together they never exceed the charge, whatever runs at once. The balance is checked under a lock instead.
+// Accepts the refund and queues it for the provider; read the payment to see the result. The operation needs no
+// version, because refunds add up. The service checks the balance under a row lock, so concurrent refunds never
+// exceed the charge.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4685,10 +4707,10 @@ func (c *ClientWithResponses) RefundOrderWithResponse(ctx context.Context, order
 
 // ShipOrderWithBodyWithResponse Ship an order
 //
-// Staff note that the parcel has left, once the payment has succeeded and unless all of it has been refunded.
-// Conflicts with change-shipping-address and cancel-order: the version says which address, and which open order, the
-// parcel was packed for. The version also makes a retry safe: a second application finds its tag stale, and the
-// order shows the shipment.
+// Staff record that the parcel was sent. The payment must have succeeded and must not be refunded in full.
+// Conflicts with change-shipping-address and cancel-order: the version identifies the state of the order for which
+// the parcel was packed. The version also makes a retry safe: if the first attempt was applied, the retry gets
+// 409, and the order shows the shipment.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4703,10 +4725,10 @@ func (c *ClientWithResponses) ShipOrderWithBodyWithResponse(ctx context.Context,
 
 // ShipOrderWithResponse Ship an order
 //
-// Staff note that the parcel has left, once the payment has succeeded and unless all of it has been refunded.
-// Conflicts with change-shipping-address and cancel-order: the version says which address, and which open order, the
-// parcel was packed for. The version also makes a retry safe: a second application finds its tag stale, and the
-// order shows the shipment.
+// Staff record that the parcel was sent. The payment must have succeeded and must not be refunded in full.
+// Conflicts with change-shipping-address and cancel-order: the version identifies the state of the order for which
+// the parcel was packed. The version also makes a retry safe: if the first attempt was applied, the retry gets
+// 409, and the order shows the shipment.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4719,11 +4741,11 @@ func (c *ClientWithResponses) ShipOrderWithResponse(ctx context.Context, orderID
 	return ParseShipOrderResponse(rsp)
 }
 
-// ChangeShippingAddressWithBodyWithResponse Change where an order goes
+// ChangeShippingAddressWithBodyWithResponse Change an order's shipping address
 //
-// Conflicts with ship-order: without the version, a parcel would leave for the old address while the order shows the
-// new one. The first commit wins. A retry whose first attempt was applied finds its tag stale: read again, and
-// the order shows the address.
+// Conflicts with ship-order: without the version, a parcel could be sent to the old address while the order shows
+// the new one. The first commit wins. If your first attempt was applied, a retry gets 409, because the `ETag` is
+// stale: read the order, which then shows the new address.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4736,11 +4758,11 @@ func (c *ClientWithResponses) ChangeShippingAddressWithBodyWithResponse(ctx cont
 	return ParseChangeShippingAddressResponse(rsp)
 }
 
-// ChangeShippingAddressWithResponse Change where an order goes
+// ChangeShippingAddressWithResponse Change an order's shipping address
 //
-// Conflicts with ship-order: without the version, a parcel would leave for the old address while the order shows the
-// new one. The first commit wins. A retry whose first attempt was applied finds its tag stale: read again, and
-// the order shows the address.
+// Conflicts with ship-order: without the version, a parcel could be sent to the old address while the order shows
+// the new one. The first commit wins. If your first attempt was applied, a retry gets 409, because the `ETag` is
+// stale: read the order, which then shows the new address.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4755,7 +4777,7 @@ func (c *ClientWithResponses) ChangeShippingAddressWithResponse(ctx context.Cont
 
 // ListProductsWithResponse List products
 //
-// The tenant's catalogue in order of sku. A page has no tag; read one product to change it.
+// The tenant's products, sorted by sku. A page has no `ETag`; read a product before you change it.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -4770,7 +4792,7 @@ func (c *ClientWithResponses) ListProductsWithResponse(ctx context.Context, para
 
 // GetProductWithResponse Read a product
 //
-// The tag in the answer is what an edit of this product sends back in `If-Match`.
+// Send the `ETag` of the response in `If-Match` when you edit the product.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -4785,9 +4807,10 @@ func (c *ClientWithResponses) GetProductWithResponse(ctx context.Context, sku SK
 
 // PutProductWithBodyWithResponse Create or edit a product
 //
-// Send exactly one precondition: `If-None-Match: *` to create, or `If-Match` with the tag that you read to edit. It
-// conflicts with itself: without the version, one editor's price would silently replace another's. The price of a
-// placed order never changes. A retry whose first attempt was applied answers 409: read again, and it is there.
+// Send exactly one precondition: `If-None-Match: *` to create a product, or `If-Match` with the `ETag` that you
+// read to edit it. Two edits conflict: without the version, one editor's price would silently overwrite the
+// other's. The price of a placed order never changes. If your first attempt was applied, a retry gets 409: read
+// the product, which shows your change.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4802,9 +4825,10 @@ func (c *ClientWithResponses) PutProductWithBodyWithResponse(ctx context.Context
 
 // PutProductWithResponse Create or edit a product
 //
-// Send exactly one precondition: `If-None-Match: *` to create, or `If-Match` with the tag that you read to edit. It
-// conflicts with itself: without the version, one editor's price would silently replace another's. The price of a
-// placed order never changes. A retry whose first attempt was applied answers 409: read again, and it is there.
+// Send exactly one precondition: `If-None-Match: *` to create a product, or `If-Match` with the `ETag` that you
+// read to edit it. Two edits conflict: without the version, one editor's price would silently overwrite the
+// other's. The price of a placed order never changes. If your first attempt was applied, a retry gets 409: read
+// the product, which shows your change.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4819,8 +4843,8 @@ func (c *ClientWithResponses) PutProductWithResponse(ctx context.Context, sku SK
 
 // GetStockWithResponse Read a product's stock
 //
-// The units on hand at this moment. Nothing is written on the strength of it (a sale and an adjustment are both
-// deltas), so it has no tag.
+// The current units on hand. There is no `ETag`, because no write depends on the value that you read: sales and
+// adjustments are deltas.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -4835,8 +4859,8 @@ func (c *ClientWithResponses) GetStockWithResponse(ctx context.Context, sku SKU,
 
 // AdjustStockWithBodyWithResponse Adjust a product's stock
 //
-// Adds a delta, positive or negative, to the units on hand. No version: deltas add up in any order, and a result below
-// zero is refused under a lock. A key, because a delta applied twice is wrong.
+// Adds a positive or negative delta to the units on hand. The operation needs no version, because deltas commute;
+// a result below zero is rejected under a row lock. It needs a key, because applying a delta twice would be wrong.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4851,8 +4875,8 @@ func (c *ClientWithResponses) AdjustStockWithBodyWithResponse(ctx context.Contex
 
 // AdjustStockWithResponse Adjust a product's stock
 //
-// Adds a delta, positive or negative, to the units on hand. No version: deltas add up in any order, and a result below
-// zero is refused under a lock. A key, because a delta applied twice is wrong.
+// Adds a positive or negative delta to the units on hand. The operation needs no version, because deltas commute;
+// a result below zero is rejected under a row lock. It needs a key, because applying a delta twice would be wrong.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

@@ -216,16 +216,16 @@ func (e RefundStatus) Valid() bool {
 	}
 }
 
-// Address Where a parcel goes. Names and lines are any printable text, and not blank.
+// Address A shipping address. Names and lines are printable text and not blank.
 type Address struct {
 	City string `json:"city"`
 
-	// Country An assigned ISO 3166-1 alpha-2 code. Any other code of this form is `validation_failed`: `ZZ`, a reserved code
-	// such as `EU`, and one for private use such as `XK`.
+	// Country An assigned ISO 3166-1 alpha-2 code. Any other code of this form is `validation_failed`: `ZZ`, a reserved
+	// code such as `EU`, and one for private use such as `XK`.
 	Country string `json:"country"`
 	Line1   string `json:"line1"`
 
-	// Line2 Empty is the same as absent.
+	// Line2 An empty value is the same as an absent one.
 	Line2      *string `json:"line2,omitempty"`
 	Name       string  `json:"name"`
 	PostalCode string  `json:"postal_code"`
@@ -233,27 +233,27 @@ type Address struct {
 
 // AdjustStockRequest defines model for AdjustStockRequest.
 type AdjustStockRequest struct {
-	// Delta Units to add, or to take away when negative; not zero.
+	// Delta Units to add, or to remove if negative; not zero.
 	Delta int64 `json:"delta"`
 
-	// Reason Why, in your words; empty is the same as absent. Printable text.
+	// Reason A reason, as printable text. An empty value is the same as an absent one.
 	Reason *OptionalReason `json:"reason,omitempty"`
 }
 
 // CancelOrderRequest defines model for CancelOrderRequest.
 type CancelOrderRequest struct {
-	// Reason Why, in your words; empty is the same as absent. Printable text.
+	// Reason A reason, as printable text. An empty value is the same as an absent one.
 	Reason *OptionalReason `json:"reason,omitempty"`
 }
 
-// Cancellation Why and when the order was cancelled; null while it is not.
+// Cancellation The cancellation; null unless the order is cancelled.
 type Cancellation struct {
 	// CancelledAt RFC 3339, in UTC.
 	//
 	// Example: 2026-11-29T20:18:04.512Z
 	CancelledAt Timestamp `json:"cancelled_at"`
 
-	// Reason What the caller gave, empty where that was nothing, or `payment_failed`.
+	// Reason The caller's reason, empty if there was none; or `payment_failed`.
 	Reason string `json:"reason"`
 }
 
@@ -272,45 +272,45 @@ type CancellationReceipt struct {
 // Carrier Example: DHL
 type Carrier = string
 
-// Currency An ISO 4217 code of a currency that the service charges in. Any other code of this form (`AAA`, or a currency that
-// exists no longer) is `validation_failed`.
+// Currency An ISO 4217 code of a supported currency. Any other code of this form (`AAA`, or a currency that no longer
+// exists) gives `validation_failed`.
 //
 // Example: EUR
 type Currency = string
 
 // FieldError defines model for FieldError.
 type FieldError struct {
-	// Code Which rule was broken, for programs.
+	// Code A code for the violated rule, for programs.
 	Code string `json:"code"`
 
-	// Field The path in the body (`lines/0/quantity`; RFC 6901 without the leading slash), down to the name of an unknown
-	// member, or the name of the parameter. Empty: the whole body.
+	// Field The path in the body (`lines/0/quantity`; RFC 6901 without the leading slash), including the name of an
+	// unknown member; or the name of the parameter. Empty for the whole body.
 	Field string `json:"field"`
 
-	// Message Which rule was broken, for people.
+	// Message A description of the violated rule, for people.
 	Message string `json:"message"`
 }
 
-// Money An amount in minor units (cents) of a currency; never a fraction. Read it as a 64-bit integer.
+// Money An integer amount in minor units (cents) of a currency. Parse it as a 64-bit integer.
 //
 // Example: {"amount":3998,"currency":"EUR"}
 type Money struct {
 	Amount int64 `json:"amount"`
 
-	// Currency An ISO 4217 code of a currency that the service charges in. Any other code of this form (`AAA`, or a currency that
-	// exists no longer) is `validation_failed`.
+	// Currency An ISO 4217 code of a supported currency. Any other code of this form (`AAA`, or a currency that no longer
+	// exists) gives `validation_failed`.
 	//
 	//
 	// Example: EUR
 	Currency Currency `json:"currency"`
 }
 
-// OptionalReason Why, in your words; empty is the same as absent. Printable text.
+// OptionalReason A reason, as printable text. An empty value is the same as an absent one.
 type OptionalReason = string
 
 // Order defines model for Order.
 type Order struct {
-	// Cancellation Why and when the order was cancelled; null while it is not.
+	// Cancellation The cancellation; null unless the order is cancelled.
 	Cancellation *Cancellation `json:"cancellation"`
 
 	// CreatedAt RFC 3339, in UTC.
@@ -322,14 +322,14 @@ type Order struct {
 	ID    UUID        `json:"id"`
 	Lines []OrderLine `json:"lines"`
 
-	// Shipment How the parcel left; null until it has.
+	// Shipment The shipment; null until the order is shipped.
 	Shipment *Shipment `json:"shipment"`
 
-	// ShippingAddress Where a parcel goes. Names and lines are any printable text, and not blank.
+	// ShippingAddress A shipping address. Names and lines are printable text and not blank.
 	ShippingAddress Address     `json:"shipping_address"`
 	Status          OrderStatus `json:"status"`
 
-	// Total An amount in minor units (cents) of a currency; never a fraction. Read it as a 64-bit integer.
+	// Total An integer amount in minor units (cents) of a currency. Parse it as a 64-bit integer.
 	//
 	// Example: {"amount":3998,"currency":"EUR"}
 	Total Money `json:"total"`
@@ -340,7 +340,7 @@ type Order struct {
 	UpdatedAt Timestamp `json:"updated_at"`
 }
 
-// OrderLine The name and the price are those of the catalogue when the order was placed.
+// OrderLine The name and the price are copied from the catalogue when the order is placed.
 type OrderLine struct {
 	// Name Example: Sencha, 100 g
 	Name ProductName `json:"name"`
@@ -353,7 +353,7 @@ type OrderLine struct {
 	// Example: TEA-001
 	SKU SKUCode `json:"sku"`
 
-	// UnitPrice An amount in minor units (cents) of a currency; never a fraction. Read it as a 64-bit integer.
+	// UnitPrice An integer amount in minor units (cents) of a currency. Parse it as a 64-bit integer.
 	//
 	// Example: {"amount":3998,"currency":"EUR"}
 	UnitPrice Money `json:"unit_price"`
@@ -376,7 +376,7 @@ type OrderList struct {
 	Page  Page           `json:"page"`
 }
 
-// OrderReceipt The answer to a placed order.
+// OrderReceipt The response to a placed order.
 type OrderReceipt struct {
 	// CreatedAt RFC 3339, in UTC.
 	//
@@ -387,7 +387,7 @@ type OrderReceipt struct {
 	ID     UUID        `json:"id"`
 	Status OrderStatus `json:"status"`
 
-	// Total An amount in minor units (cents) of a currency; never a fraction. Read it as a 64-bit integer.
+	// Total An integer amount in minor units (cents) of a currency. Parse it as a 64-bit integer.
 	//
 	// Example: {"amount":3998,"currency":"EUR"}
 	Total Money `json:"total"`
@@ -396,7 +396,7 @@ type OrderReceipt struct {
 // OrderStatus defines model for OrderStatus.
 type OrderStatus string
 
-// OrderSummary An order in a list. Read the order for its lines, its address and its tag.
+// OrderSummary An order in a list. Read the order to get its lines, its address and its `ETag`.
 type OrderSummary struct {
 	// CreatedAt RFC 3339, in UTC.
 	//
@@ -407,7 +407,7 @@ type OrderSummary struct {
 	ID     UUID        `json:"id"`
 	Status OrderStatus `json:"status"`
 
-	// Total An amount in minor units (cents) of a currency; never a fraction. Read it as a 64-bit integer.
+	// Total An integer amount in minor units (cents) of a currency. Parse it as a 64-bit integer.
 	//
 	// Example: {"amount":3998,"currency":"EUR"}
 	Total Money `json:"total"`
@@ -429,7 +429,7 @@ type Page struct {
 
 // Payment defines model for Payment.
 type Payment struct {
-	// Amount An amount in minor units (cents) of a currency; never a fraction. Read it as a 64-bit integer.
+	// Amount An integer amount in minor units (cents) of a currency. Parse it as a 64-bit integer.
 	//
 	// Example: {"amount":3998,"currency":"EUR"}
 	Amount Money `json:"amount"`
@@ -437,7 +437,7 @@ type Payment struct {
 	// OrderID Example: 019ae6a0-58c0-7b1e-9d3c-3f3a5b1f6c42
 	OrderID UUID `json:"order_id"`
 
-	// Refunded An amount in minor units (cents) of a currency; never a fraction. Read it as a 64-bit integer.
+	// Refunded An integer amount in minor units (cents) of a currency. Parse it as a 64-bit integer.
 	//
 	// Example: {"amount":3998,"currency":"EUR"}
 	Refunded Money `json:"refunded"`
@@ -445,8 +445,8 @@ type Payment struct {
 	// Refunds Oldest first.
 	Refunds []Refund `json:"refunds"`
 
-	// Status `pending`: the payment provider has not decided yet. `succeeded`: charged. `failed`: declined, or refused for too
-	// long. `canceled`: never charged, because the order was cancelled first.
+	// Status `pending`: the payment provider has not decided yet. `succeeded`: charged. `failed`: declined, or refused until
+	// the limit for retries passed. `canceled`: never charged, because the order was cancelled first.
 	Status PaymentStatus `json:"status"`
 
 	// UpdatedAt RFC 3339, in UTC.
@@ -455,60 +455,60 @@ type Payment struct {
 	UpdatedAt Timestamp `json:"updated_at"`
 }
 
-// PaymentStatus `pending`: the payment provider has not decided yet. `succeeded`: charged. `failed`: declined, or refused for too
-// long. `canceled`: never charged, because the order was cancelled first.
+// PaymentStatus `pending`: the payment provider has not decided yet. `succeeded`: charged. `failed`: declined, or refused until
+// the limit for retries passed. `canceled`: never charged, because the order was cancelled first.
 type PaymentStatus string
 
-// PlaceOrderRequest What to buy and where it goes. The prices are the catalogue's.
+// PlaceOrderRequest The products and the shipping address. The service takes the prices from the catalogue.
 type PlaceOrderRequest struct {
-	// Currency An ISO 4217 code of a currency that the service charges in. Any other code of this form (`AAA`, or a currency that
-	// exists no longer) is `validation_failed`.
+	// Currency An ISO 4217 code of a supported currency. Any other code of this form (`AAA`, or a currency that no longer
+	// exists) gives `validation_failed`.
 	//
 	//
 	// Example: EUR
 	Currency Currency           `json:"currency"`
 	Lines    []OrderLineRequest `json:"lines"`
 
-	// PaymentMethod The payment provider's token of a payment method. Never a card number.
+	// PaymentMethod The payment provider's id of a payment method. Never send a card number.
 	//
 	// Example: pm_card_visa
 	PaymentMethod string `json:"payment_method"`
 
-	// ShippingAddress Where a parcel goes. Names and lines are any printable text, and not blank.
+	// ShippingAddress A shipping address. Names and lines are printable text and not blank.
 	ShippingAddress Address `json:"shipping_address"`
 }
 
-// PositiveMoney An amount that the payment provider can move, of at least one minor unit.
+// PositiveMoney An amount that the payment provider can charge or refund; at least one minor unit.
 //
 // Example: {"amount":1999,"currency":"EUR"}
 type PositiveMoney = Money
 
 // Problem An error (RFC 9457).
 type Problem struct {
-	// Code The codes of today. Treat one that you do not know by its status.
+	// Code The current codes. Handle an unknown code by its HTTP status.
 	Code ProblemCode `json:"code"`
 
-	// Detail What went wrong this time, in a sentence for people.
+	// Detail An explanation of this occurrence, for people.
 	Detail string `json:"detail,omitempty"`
 
-	// Errors With `validation_failed`, what is wrong with which field.
+	// Errors The invalid fields; only with `validation_failed`.
 	Errors []FieldError `json:"errors,omitempty"`
 
 	// Instance The path of the request.
 	Instance string `json:"instance,omitempty"`
 	Status   int32  `json:"status"`
 
-	// Title What went wrong, the same for every occurrence.
+	// Title A summary of the problem type; the same in every occurrence.
 	Title string `json:"title"`
 
 	// TraceID Quote it when you ask for help.
 	TraceID string `json:"trace_id,omitempty"`
 
-	// Type A stable absolute URI that names the code and explains it.
+	// Type A stable absolute URI that identifies the problem type.
 	Type string `json:"type"`
 }
 
-// ProblemCode The codes of today. Treat one that you do not know by its status.
+// ProblemCode The current codes. Handle an unknown code by its HTTP status.
 type ProblemCode string
 
 // Product defines model for Product.
@@ -519,7 +519,7 @@ type Product struct {
 	// Name Example: Sencha, 100 g
 	Name ProductName `json:"name"`
 
-	// Price An amount in minor units (cents) of a currency; never a fraction. Read it as a 64-bit integer.
+	// Price An integer amount in minor units (cents) of a currency. Parse it as a 64-bit integer.
 	//
 	// Example: {"amount":3998,"currency":"EUR"}
 	Price Money `json:"price"`
@@ -542,9 +542,8 @@ type ProductName = string
 // ProductStatus defines model for ProductStatus.
 type ProductStatus string
 
-// ProviderEvent An event as the payment provider writes it (https://docs.stripe.com/api/events/object). Its members are the
-// provider's, so any are taken, and the body as a whole is bounded. The service reads its id, its type and the ids
-// that its object names.
+// ProviderEvent An event as the payment provider sends it (https://docs.stripe.com/api/events/object). Any members are accepted;
+// only the size of the body is limited. The service reads the id, the type and the ids in its object.
 type ProviderEvent = json.RawMessage
 
 // ProviderEventReceipt defines model for ProviderEventReceipt.
@@ -561,7 +560,7 @@ type PutProductRequest struct {
 	// Name Example: Sencha, 100 g
 	Name ProductName `json:"name"`
 
-	// Price An amount that the payment provider can move, of at least one minor unit.
+	// Price An amount that the payment provider can charge or refund; at least one minor unit.
 	//
 	// Example: {"amount":1999,"currency":"EUR"}
 	Price PositiveMoney `json:"price"`
@@ -572,7 +571,7 @@ type Quantity = int64
 
 // Refund defines model for Refund.
 type Refund struct {
-	// Amount An amount in minor units (cents) of a currency; never a fraction. Read it as a 64-bit integer.
+	// Amount An integer amount in minor units (cents) of a currency. Parse it as a 64-bit integer.
 	//
 	// Example: {"amount":3998,"currency":"EUR"}
 	Amount Money `json:"amount"`
@@ -580,25 +579,25 @@ type Refund struct {
 	// ID Example: 019ae6a0-58c0-7b1e-9d3c-3f3a5b1f6c42
 	ID UUID `json:"id"`
 
-	// Reason What the caller gave, empty where that was nothing.
+	// Reason The caller's reason, empty if there was none.
 	Reason string       `json:"reason"`
 	Status RefundStatus `json:"status"`
 }
 
 // RefundOrderRequest defines model for RefundOrderRequest.
 type RefundOrderRequest struct {
-	// Amount An amount that the payment provider can move, of at least one minor unit.
+	// Amount An amount that the payment provider can charge or refund; at least one minor unit.
 	//
 	// Example: {"amount":1999,"currency":"EUR"}
 	Amount PositiveMoney `json:"amount"`
 
-	// Reason Why, in your words; empty is the same as absent. Printable text.
+	// Reason A reason, as printable text. An empty value is the same as an absent one.
 	Reason *OptionalReason `json:"reason,omitempty"`
 }
 
 // RefundReceipt defines model for RefundReceipt.
 type RefundReceipt struct {
-	// Amount An amount in minor units (cents) of a currency; never a fraction. Read it as a 64-bit integer.
+	// Amount An integer amount in minor units (cents) of a currency. Parse it as a 64-bit integer.
 	//
 	// Example: {"amount":3998,"currency":"EUR"}
 	Amount Money `json:"amount"`
@@ -628,7 +627,7 @@ type ShipOrderRequest struct {
 	TrackingNumber TrackingNumber `json:"tracking_number"`
 }
 
-// Shipment How the parcel left; null until it has.
+// Shipment The shipment; null until the order is shipped.
 type Shipment struct {
 	// Carrier Example: DHL
 	Carrier Carrier `json:"carrier"`
@@ -757,134 +756,134 @@ type WriteUnavailable = Problem
 
 // ListOrdersParams defines parameters for ListOrders.
 type ListOrdersParams struct {
-	// Limit How many items a page holds at most.
+	// Limit The maximum number of items on a page.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// After The `next_cursor` of the page before, unchanged. It is opaque; one that is not ours is `invalid_cursor`.
+	// After The `next_cursor` of the previous page, unchanged. It is opaque; any other value gives `invalid_cursor`.
 	After *After `form:"after,omitempty" json:"after,omitempty"`
 
 	// Status Only orders in this state.
 	Status *OrderStatusFilter `form:"status,omitempty" json:"status,omitempty"`
 
-	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
-	// has no tag (a page, the stock) matches `*` alone.
+	// IfMatch A list of tags, or `*`. If none matches the resource (strong comparison), the response is 412. A resource
+	// without an `ETag` (a page, the stock) matches only `*`.
 	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
 
-	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
+	// IfNoneMatch The tags that you have, or `*`. If one matches, the response is 304 without a body.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
 // PlaceOrderParams defines parameters for PlaceOrder.
 type PlaceOrderParams struct {
-	// IdempotencyKey A key of your own making for this intent, for example a UUID: 1 to 255 visible ASCII characters, one header line,
-	// compared byte for byte. Send it again, with the same request, on every retry.
+	// IdempotencyKey A unique key that you generate for this change, for example a UUID: 1 to 255 visible ASCII characters in one
+	// header line, compared byte for byte. Send the same key with the same request on every retry.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
 }
 
 // GetOrderParams defines parameters for GetOrder.
 type GetOrderParams struct {
-	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
-	// has no tag (a page, the stock) matches `*` alone.
+	// IfMatch A list of tags, or `*`. If none matches the resource (strong comparison), the response is 412. A resource
+	// without an `ETag` (a page, the stock) matches only `*`.
 	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
 
-	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
+	// IfNoneMatch The tags that you have, or `*`. If one matches, the response is 304 without a body.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
 // CancelOrderParams defines parameters for CancelOrder.
 type CancelOrderParams struct {
-	// IdempotencyKey A key of your own making for this intent, for example a UUID: 1 to 255 visible ASCII characters, one header line,
-	// compared byte for byte. Send it again, with the same request, on every retry.
+	// IdempotencyKey A unique key that you generate for this change, for example a UUID: 1 to 255 visible ASCII characters in one
+	// header line, compared byte for byte. Send the same key with the same request on every retry.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
 
-	// IfMatch The tag that you read, or a list of tags of which one must match. Missing, or `*`, which names no version: 428. Weak
-	// tags never match.
+	// IfMatch The `ETag` that you read, or a list of tags, one of which must match. If it is missing or `*`, which names no
+	// version, the response is 428. Weak tags never match.
 	IfMatch IfMatch `json:"If-Match"`
 }
 
 // GetPaymentParams defines parameters for GetPayment.
 type GetPaymentParams struct {
-	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
-	// has no tag (a page, the stock) matches `*` alone.
+	// IfMatch A list of tags, or `*`. If none matches the resource (strong comparison), the response is 412. A resource
+	// without an `ETag` (a page, the stock) matches only `*`.
 	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
 
-	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
+	// IfNoneMatch The tags that you have, or `*`. If one matches, the response is 304 without a body.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
 // RefundOrderParams defines parameters for RefundOrder.
 type RefundOrderParams struct {
-	// IdempotencyKey A key of your own making for this intent, for example a UUID: 1 to 255 visible ASCII characters, one header line,
-	// compared byte for byte. Send it again, with the same request, on every retry.
+	// IdempotencyKey A unique key that you generate for this change, for example a UUID: 1 to 255 visible ASCII characters in one
+	// header line, compared byte for byte. Send the same key with the same request on every retry.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
 }
 
 // ShipOrderParams defines parameters for ShipOrder.
 type ShipOrderParams struct {
-	// IfMatch The tag that you read, or a list of tags of which one must match. Missing, or `*`, which names no version: 428. Weak
-	// tags never match.
+	// IfMatch The `ETag` that you read, or a list of tags, one of which must match. If it is missing or `*`, which names no
+	// version, the response is 428. Weak tags never match.
 	IfMatch IfMatch `json:"If-Match"`
 }
 
 // ChangeShippingAddressParams defines parameters for ChangeShippingAddress.
 type ChangeShippingAddressParams struct {
-	// IfMatch The tag that you read, or a list of tags of which one must match. Missing, or `*`, which names no version: 428. Weak
-	// tags never match.
+	// IfMatch The `ETag` that you read, or a list of tags, one of which must match. If it is missing or `*`, which names no
+	// version, the response is 428. Weak tags never match.
 	IfMatch IfMatch `json:"If-Match"`
 }
 
 // ListProductsParams defines parameters for ListProducts.
 type ListProductsParams struct {
-	// Limit How many items a page holds at most.
+	// Limit The maximum number of items on a page.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// After The `next_cursor` of the page before, unchanged. It is opaque; one that is not ours is `invalid_cursor`.
+	// After The `next_cursor` of the previous page, unchanged. It is opaque; any other value gives `invalid_cursor`.
 	After *After `form:"after,omitempty" json:"after,omitempty"`
 
 	// Status Only products that are for sale (`active`), or only those that are not.
 	Status *ProductStatusFilter `form:"status,omitempty" json:"status,omitempty"`
 
-	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
-	// has no tag (a page, the stock) matches `*` alone.
+	// IfMatch A list of tags, or `*`. If none matches the resource (strong comparison), the response is 412. A resource
+	// without an `ETag` (a page, the stock) matches only `*`.
 	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
 
-	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
+	// IfNoneMatch The tags that you have, or `*`. If one matches, the response is 304 without a body.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
 // GetProductParams defines parameters for GetProduct.
 type GetProductParams struct {
-	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
-	// has no tag (a page, the stock) matches `*` alone.
+	// IfMatch A list of tags, or `*`. If none matches the resource (strong comparison), the response is 412. A resource
+	// without an `ETag` (a page, the stock) matches only `*`.
 	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
 
-	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
+	// IfNoneMatch The tags that you have, or `*`. If one matches, the response is 304 without a body.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
 // PutProductParams defines parameters for PutProduct.
 type PutProductParams struct {
-	// IfMatch To edit, the tag that you read, or a list of tags of which one must match. Never together with `If-None-Match`.
+	// IfMatch To edit, send the `ETag` that you read, or a list of tags, one of which must match. Do not combine it with `If-None-Match`.
 	IfMatch *EditIfMatch `json:"If-Match,omitempty"`
 
-	// IfNoneMatch To create, `*`, which is the only value that this operation takes. Never together with `If-Match`.
+	// IfNoneMatch To create, send `*`, the only value that this operation accepts. Do not combine it with `If-Match`.
 	IfNoneMatch *CreateIfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
 // GetStockParams defines parameters for GetStock.
 type GetStockParams struct {
-	// IfMatch The tags of which one must be that of what is read, compared strongly, or `*`. Where none is, the answer is 412. What
-	// has no tag (a page, the stock) matches `*` alone.
+	// IfMatch A list of tags, or `*`. If none matches the resource (strong comparison), the response is 412. A resource
+	// without an `ETag` (a page, the stock) matches only `*`.
 	IfMatch *ReadIfMatch `json:"If-Match,omitempty"`
 
-	// IfNoneMatch The tags that you hold, or `*`. Where one matches, the answer is 304 without a body.
+	// IfNoneMatch The tags that you have, or `*`. If one matches, the response is 304 without a body.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
 // AdjustStockParams defines parameters for AdjustStock.
 type AdjustStockParams struct {
-	// IdempotencyKey A key of your own making for this intent, for example a UUID: 1 to 255 visible ASCII characters, one header line,
-	// compared byte for byte. Send it again, with the same request, on every retry.
+	// IdempotencyKey A unique key that you generate for this change, for example a UUID: 1 to 255 visible ASCII characters in one
+	// header line, compared byte for byte. Send the same key with the same request on every retry.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
 }
 
@@ -935,7 +934,7 @@ type ServerInterface interface {
 	// ShipOrder Ship an order
 	// (POST /v1/orders/{order_id}/shipment)
 	ShipOrder(w http.ResponseWriter, r *http.Request, orderID OrderID, params ShipOrderParams)
-	// ChangeShippingAddress Change where an order goes
+	// ChangeShippingAddress Change an order's shipping address
 	// (PUT /v1/orders/{order_id}/shipping-address)
 	ChangeShippingAddress(w http.ResponseWriter, r *http.Request, orderID OrderID, params ChangeShippingAddressParams)
 	// ListProducts List products
@@ -1004,7 +1003,7 @@ func (_ Unimplemented) ShipOrder(w http.ResponseWriter, r *http.Request, orderID
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ChangeShippingAddress Change where an order goes
+// ChangeShippingAddress Change an order's shipping address
 // (PUT /v1/orders/{order_id}/shipping-address)
 func (_ Unimplemented) ChangeShippingAddress(w http.ResponseWriter, r *http.Request, orderID OrderID, params ChangeShippingAddressParams) {
 	w.WriteHeader(http.StatusNotImplemented)
@@ -5250,7 +5249,7 @@ type StrictServerInterface interface {
 	// ShipOrder Ship an order
 	// (POST /v1/orders/{order_id}/shipment)
 	ShipOrder(ctx context.Context, request ShipOrderRequestObject) (ShipOrderResponseObject, error)
-	// ChangeShippingAddress Change where an order goes
+	// ChangeShippingAddress Change an order's shipping address
 	// (PUT /v1/orders/{order_id}/shipping-address)
 	ChangeShippingAddress(ctx context.Context, request ChangeShippingAddressRequestObject) (ChangeShippingAddressResponseObject, error)
 	// ListProducts List products
