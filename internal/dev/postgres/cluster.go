@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -33,7 +32,7 @@ func (s *Server) ensureCluster(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the cluster's version: %w", err)
 	}
-	if major := strings.TrimSpace(string(made)); major != strconv.Itoa(s.install.major) {
+	if major := strings.TrimSpace(string(made)); major != s.install.major {
 		return fmt.Errorf("the data in %s were made by PostgreSQL %s, but %s holds PostgreSQL %s: set PG_BINDIR to a "+
 			"PostgreSQL %s, or remove the directory", s.store.base, major, s.install.dir, s.install.version, major)
 	}

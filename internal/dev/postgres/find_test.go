@@ -2,9 +2,13 @@ package postgres
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"example.com/orders/scripts"
 )
 
 // fakeInstallation has programs that know their version only.
@@ -22,55 +26,77 @@ func fakeInstallation(t *testing.T, dir, version string) string {
 	return dir
 }
 
+// onlyTools leaves on the PATH what the script needs and no PostgreSQL.
+func onlyTools(t *testing.T) {
+	t.Helper()
+	dir := openDir(t)
+	for _, name := range []string{"bash", "sh", "dirname", "grep", "head", "readlink", "sort"} {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(path, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir)
+	t.Setenv("PG_BINDIR", "")
+}
+
+// scriptFor is the script for a machine whose usual places are below root.
+func scriptFor(root string) string {
+	return regexp.MustCompile(`(/usr|/opt|/Applications)/\S*bin\b`).ReplaceAllString(scripts.PostgreSQL, root+"/*/bin")
+}
+
 func TestFindsThisMachinesInstallation(t *testing.T) {
 	dir, err := FindBinDir(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := inspect(t.Context(), dir); err != nil {
-		t.Error(err)
+	t.Setenv("PG_BINDIR", dir)
+	if again, err := FindBinDir(t.Context()); err != nil || again != dir {
+		t.Errorf("found %s, error %v, want %s", again, err, dir)
 	}
 }
 
 func TestWrongBinDirNamesTheVariable(t *testing.T) {
 	old := fakeInstallation(t, filepath.Join(openDir(t), "bin"), "14.9 (Debian 14.9-1)")
-	for dir, words := range map[string]string{"/nonexistent": "no PostgreSQL bin directory", old: "14.9, but at least 15"} {
+	for _, dir := range []string{"/nonexistent", old} {
 		t.Setenv("PG_BINDIR", dir)
 		_, err := Start(t.Context(), Options{})
-		mustContain(t, err, "PG_BINDIR", dir, words)
+		mustContain(t, err, "PG_BINDIR", dir, "no PostgreSQL 15 or newer")
 	}
 }
 
 func TestPathComesFirstAndLinksAreResolved(t *testing.T) {
 	root := openDir(t)
-	real := fakeInstallation(t, filepath.Join(root, "pg16", "bin"), "16.2")
-	fakeInstallation(t, filepath.Join(root, "usual", "17", "bin"), "17.1")
-	links := openDir(t)
-	if err := os.Symlink(filepath.Join(real, "pg_ctl"), filepath.Join(links, "pg_ctl")); err != nil {
+	real := fakeInstallation(t, filepath.Join(openDir(t), "bin"), "16.2")
+	fakeInstallation(t, filepath.Join(root, "17", "bin"), "17.1")
+	onlyTools(t)
+	if err := os.Symlink(filepath.Join(real, "pg_ctl"), filepath.Join(os.Getenv("PATH"), "pg_ctl")); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("PATH", links)
-	in, err := findIn(t.Context(), "", []string{root + "/usual/*/bin"})
-	if err != nil || in.dir != real || in.version != "16.2" || in.major != 16 {
-		t.Errorf("found %+v, error %v, want %s", in, err, real)
+	in, err := find(t.Context(), scriptFor(root))
+	if want := (installation{real, "16.2", "16"}); err != nil || in != want {
+		t.Errorf("found %+v, error %v, want %+v", in, err, want)
 	}
 }
 
 func TestNewestOfTheUsualPlacesAndNoneTooOld(t *testing.T) {
-	t.Setenv("PATH", "/nonexistent")
+	onlyTools(t)
 	root := openDir(t)
 	for _, v := range []string{"9.6", "14", "16", "17beta2"} {
-		fakeInstallation(t, filepath.Join(root, "pg-"+v, "bin"), v)
+		fakeInstallation(t, filepath.Join(root, v, "bin"), v)
 	}
-	in, err := findIn(t.Context(), "", []string{root + "/pg-*/bin"})
-	if err != nil || in.version != "17beta2" || in.major != 17 {
-		t.Errorf("found %+v, error %v, want 17beta2", in, err)
+	in, err := find(t.Context(), scriptFor(root))
+	if want := (installation{filepath.Join(root, "17beta2", "bin"), "17beta2", "17"}); err != nil || in != want {
+		t.Errorf("found %+v, error %v, want %+v", in, err, want)
 	}
 }
 
 func TestOneLineSaysWhatToInstall(t *testing.T) {
-	t.Setenv("PATH", "/nonexistent")
-	_, err := findIn(t.Context(), "", nil)
+	onlyTools(t)
+	_, err := find(t.Context(), scriptFor("/nonexistent"))
 	mustContain(t, err, "scripts/postgres.sh", "apt-get install postgresql", "PG_BINDIR")
 	if strings.Contains(err.Error(), "\n") {
 		t.Error(err)

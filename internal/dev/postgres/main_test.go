@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -116,6 +117,18 @@ func openDir(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// keptDir is a directory for Options.DataDir, and where its data are.
+func keptDir(t *testing.T) (dir, base string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "data")
+	base, err := keptIn(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(base) })
+	return dir, base
 }
 
 func mustContain(t *testing.T, err error, words ...string) {

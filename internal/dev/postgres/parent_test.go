@@ -8,10 +8,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"example.com/orders/scripts"
 )
 
 // parent is another process that has started a server.
@@ -67,7 +68,7 @@ func TestExitedParentLeavesNothing(t *testing.T) {
 
 func TestDataDirOfAKilledParentIsUsableAtOnce(t *testing.T) {
 	t.Parallel()
-	dir := openDir(t)
+	dir, _ := keptDir(t)
 	p := startParent(t, dir)
 	if err := p.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -79,11 +80,11 @@ func TestDataDirOfAKilledParentIsUsableAtOnce(t *testing.T) {
 
 func TestParentKilledDuringInitdb(t *testing.T) {
 	t.Parallel()
-	store, err := openStorage(t.Context(), "", io.Discard)
+	store, err := openStorage("", io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := find(t.Context())
+	in, err := find(t.Context(), scripts.PostgreSQL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,22 +112,17 @@ func TestStartEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestUnreachableDataDirFallsBack(t *testing.T) {
+func TestRootsDataAreInOnePlace(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root has a server with another user's rights")
 	}
-	locked := t.TempDir()
-	if err := os.Chmod(locked, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(locked, "data")
-	t.Cleanup(func() { os.RemoveAll(fallback(dir)) })
+	dir, base := keptDir(t)
 	for _, sql := range []string{"create table kept ()", "drop table kept"} { // the second time finds the same place
 		var log bytes.Buffer
 		s := start(t, Options{DataDir: dir, Log: &log})
 		execute(t, s, sql)
-		if s.DataDir() != fallback(dir) || !strings.Contains(log.String(), fallback(dir)) || !gone(dir) {
+		if s.DataDir() != base || !strings.Contains(log.String(), base) || !gone(dir) {
 			t.Errorf("data in %s, log %q", s.DataDir(), log.String())
 		}
 		if err := s.Stop(); err != nil {
@@ -135,7 +131,7 @@ func TestUnreachableDataDirFallsBack(t *testing.T) {
 	}
 }
 
-func TestFallbackOfAnotherUserIsRefused(t *testing.T) {
+func TestDataDirOfAnotherUserIsRefused(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can make another user's directory")
@@ -144,5 +140,5 @@ func TestFallbackOfAnotherUserIsRefused(t *testing.T) {
 	if err := os.Chown(dir, 65534, 65534); err != nil {
 		t.Fatal(err)
 	}
-	mustContain(t, makeBase(dir, true), "belongs to another user")
+	mustContain(t, makeShared(dir), "belongs to another user")
 }

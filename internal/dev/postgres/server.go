@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"example.com/orders/internal/dev/child"
+	"example.com/orders/scripts"
 )
 
 const (
@@ -54,11 +55,11 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = io.Discard
 	}
-	install, err := find(ctx)
+	install, err := find(ctx, scripts.PostgreSQL)
 	if err != nil {
 		return nil, err
 	}
-	store, err := openStorage(ctx, o.DataDir, o.Log)
+	store, err := openStorage(o.DataDir, o.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +91,7 @@ func (s *Server) Version() string { return s.install.version }
 // BinDir is the directory of the server's programs.
 func (s *Server) BinDir() string { return s.install.dir }
 
-// DataDir is where the data really are: see Options.DataDir, or elsewhere if the server's user cannot go there.
+// DataDir is where the data really are: see Options.DataDir, or as root a directory of /var/tmp that stands for it.
 func (s *Server) DataDir() string { return s.store.base }
 
 // Port is the TCP port on 127.0.0.1; it stays the same across Restart.

@@ -75,11 +75,11 @@ func TestKillAndRestartKeepWhatWasCommitted(t *testing.T) {
 
 func TestDataDirKeepsDataAndIsExclusive(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(openDir(t), "data")
+	dir, base := keptDir(t)
 	s := start(t, Options{DataDir: dir})
 	execute(t, s, "create table kept as select 42 as n")
 	_, err := Start(t.Context(), Options{DataDir: dir})
-	mustContain(t, err, dir, "already in use by another `make run`")
+	mustContain(t, err, base, "already in use by another `make run`")
 	if err := s.Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -90,15 +90,15 @@ func TestDataDirKeepsDataAndIsExclusive(t *testing.T) {
 
 func TestDataOfAnotherMajorVersion(t *testing.T) {
 	t.Parallel()
-	dir := openDir(t)
-	if err := os.Mkdir(filepath.Join(dir, "pgdata"), 0o700); err != nil {
+	dir, base := keptDir(t)
+	if err := os.MkdirAll(filepath.Join(base, "pgdata"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "pgdata", "PG_VERSION"), []byte("9\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(base, "pgdata", "PG_VERSION"), []byte("9\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err := Start(t.Context(), Options{DataDir: dir})
-	mustContain(t, err, dir, "made by PostgreSQL 9", "PG_BINDIR")
+	mustContain(t, err, base, "made by PostgreSQL 9", "PG_BINDIR")
 }
 
 func TestPortInUse(t *testing.T) {

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -12,7 +11,7 @@ import (
 	"syscall"
 )
 
-// sharedTemp is reachable by every user, unlike the temporary directory that a root shell may have set.
+// sharedTemp is where the data are as root: the server runs as another user, who seldom can reach a directory of root's.
 const sharedTemp = "/var/tmp"
 
 // storage is a directory with the cluster and the superuser's password.
@@ -22,85 +21,67 @@ type storage struct {
 	user      *syscall.Credential // who owns the cluster; nil: ourselves
 }
 
-func openStorage(ctx context.Context, dir string, log io.Writer) (*storage, error) {
+func openStorage(dir string, log io.Writer) (st *storage, err error) {
 	if dir == "" {
-		return openThrowAway(ctx)
+		st, err = openThrowAway()
+	} else {
+		st, err = openKept(dir, log)
 	}
-	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)
-	}
-	st, err := reachableBase(ctx, abs, log)
-	if err != nil {
-		return nil, fmt.Errorf("data directory %s: %w", abs, err)
 	}
 	return st, nil
 }
 
 // openThrowAway gives the directory to the server's user, for the watcher of package child has to remove it.
-func openThrowAway(ctx context.Context) (*storage, error) {
+func openThrowAway() (*storage, error) {
 	user, err := runAs("")
 	if err != nil {
 		return nil, err
 	}
-	for _, parent := range []string{os.TempDir(), sharedTemp} {
-		st := &storage{throwAway: true, user: user}
-		if st.base, err = os.MkdirTemp(parent, "embedded-postgres-"); err != nil {
-			return nil, fmt.Errorf("throw-away data directory: %w", err)
-		}
-		ok, err := st.usable(ctx)
-		if ok {
-			return st, nil
-		}
-		_ = os.Remove(st.base) // just made and still empty
-		if err != nil {
-			return nil, fmt.Errorf("throw-away data directory: %w", err)
-		}
+	parent := os.TempDir()
+	if user != nil {
+		parent = sharedTemp
 	}
-	return nil, fmt.Errorf("the server's user can reach neither %s nor %s", os.TempDir(), sharedTemp)
+	st := &storage{throwAway: true, user: user}
+	if st.base, err = os.MkdirTemp(parent, "embedded-postgres-"); err != nil {
+		return nil, err
+	}
+	return st, st.own(st.base)
 }
 
-// usable gives the directory to the server's user.
-func (s *storage) usable(ctx context.Context) (bool, error) {
-	if err := s.own(s.base); err != nil {
-		return false, err
+// openKept opens a directory that outlives the server.
+func openKept(dir string, log io.Writer) (*storage, error) {
+	base, err := keptIn(dir)
+	if err != nil {
+		return nil, err
 	}
-	return reachable(ctx, s.base, s.user)
+	if os.Geteuid() == 0 {
+		fmt.Fprintf(log, "embedded postgres: as root, the data of %s are in %s\n", dir, base)
+		err = makeShared(base)
+	} else {
+		err = os.MkdirAll(base, 0o755)
+	}
+	if err != nil {
+		return nil, err
+	}
+	st := &storage{base: base}
+	st.user, err = runAs(st.data())
+	return st, err
 }
 
-// reachableBase falls back on a stable place in /var/tmp when the server's user cannot get to the wanted one, such as
-// a clone below /root.
-func reachableBase(ctx context.Context, dir string, log io.Writer) (*storage, error) {
-	for _, base := range []string{dir, fallback(dir)} {
-		st := &storage{base: base}
-		var err error
-		if st.user, err = runAs(st.data()); err != nil {
-			return nil, err
-		}
-		if err := makeBase(base, base != dir); err != nil {
-			return nil, err
-		}
-		if ok, err := reachable(ctx, base, st.user); ok || err != nil {
-			return st, err
-		}
-		_ = os.Remove(base) // leaves a directory that is not empty alone
-		if base == dir {
-			fmt.Fprintf(log, "embedded postgres: the server's user cannot reach %s: the data are in %s\n", dir, fallback(dir))
-		}
+// keptIn is the directory itself, or as root the one in /var/tmp that always stands for it.
+func keptIn(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil || os.Geteuid() != 0 {
+		return abs, err
 	}
-	return nil, errors.New("the server's user cannot reach it")
+	sum := sha256.Sum256([]byte(abs))
+	return filepath.Join(sharedTemp, fmt.Sprintf("embedded-postgres-%x", sum[:6])), nil
 }
 
-func fallback(dir string) string {
-	sum := sha256.Sum256([]byte(dir))
-	return filepath.Join(sharedTemp, fmt.Sprintf("embedded-postgres-%x", sum[:6]))
-}
-
-// makeBase refuses a directory in a shared place that another user has put there to read or redirect what we write.
-func makeBase(base string, shared bool) error {
-	if !shared {
-		return os.MkdirAll(base, 0o755)
-	}
+// makeShared refuses a directory in a shared place that another user has put there to read or redirect what we write.
+func makeShared(base string) error {
 	if err := os.Mkdir(base, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}

@@ -1,11 +1,9 @@
 package postgres
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/user"
 	"strconv"
 	"syscall"
@@ -53,22 +51,4 @@ func ownerOf(path string) *syscall.Credential {
 		return nil
 	}
 	return &syscall.Credential{Uid: st.Uid, Gid: st.Gid}
-}
-
-// reachable asks the system rather than computing from mode bits, which know nothing of access lists and mounts.
-func reachable(ctx context.Context, dir string, as *syscall.Credential) (bool, error) {
-	if as == nil {
-		return true, nil
-	}
-	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", `cd -- "$1"`, "reachable", dir)
-	cmd.Dir = "/"
-	cmd.SysProcAttr = asUser(as)
-	err := cmd.Run()
-	if exit := new(exec.ExitError); errors.As(err, &exit) && ctx.Err() == nil {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("see whether the server's user can reach %s: %w", dir, errors.Join(ctx.Err(), err))
-	}
-	return true, nil
 }

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -19,36 +17,12 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
+
+	"example.com/orders/api"
 )
 
 // contract is api/openapi.yaml, read once for all tests.
-var contract = sync.OnceValues(readContract)
-
-func readContract() (*openapi3.T, error) {
-	root, err := moduleRoot()
-	if err != nil {
-		return nil, err
-	}
-	doc, err := openapi3.NewLoader().LoadFromFile(filepath.Join(root, "api", "openapi.yaml"))
-	if err != nil {
-		return nil, fmt.Errorf("read contract: %w", err)
-	}
-	return doc, nil
-}
-
-// moduleRoot is the folder of go.mod. Tests run in the folder of their package.
-func moduleRoot() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", fmt.Errorf("find module: %w", err)
-	}
-	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir, nil
-		}
-	}
-	return "", errors.New("find module: no go.mod above the test")
-}
+var contract = sync.OnceValues(func() (*openapi3.T, error) { return openapi3.NewLoader().LoadFromData(api.OpenAPI) })
 
 // Checked is a transport that holds every answer to the contract: a status that the operation declares, with its
 // headers and a body of its schema; every error a problem with a declared code; and nothing of the inside in any.
