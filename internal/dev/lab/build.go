@@ -100,9 +100,10 @@ func (b *builder) item(s spans.Span) (i item, ok bool) {
 	return i, ok
 }
 
-// micros is a time on the time line; what has not ended goes on until now.
+// micros is a time on the time line. What had not ended by now goes on until now: a job's row may be read after the run
+// has ended.
 func (b *builder) micros(t time.Time) int64 {
-	if t.IsZero() {
+	if t.IsZero() || t.After(b.now) {
 		t = b.now
 	}
 	return max(0, t.Sub(b.began).Microseconds())

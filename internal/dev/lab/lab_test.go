@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -111,6 +112,19 @@ func requirePassed(t *testing.T, view runView) {
 	}
 	for _, lane := range lanes() {
 		require.True(t, seen[lane.ID], "%s shows nothing of the %s", view.Scenario, lane.ID)
+	}
+}
+
+// Ensure a job that has ended between the end of the run and the reading of its row does not leave the time line.
+func TestTimeLineEndsWithTheRun(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	ended, later := began.Add(time.Second), began.Add(2*time.Second)
+	items := newBuilder(began, ended, nil).build([]job{{ID: 1, Created: began, Finalized: &later}, {ID: 2, Created: later}})
+	require.Len(t, items, 2)
+	for _, i := range items {
+		require.Equal(t, ended.Sub(began).Microseconds(), i.End)
+		require.LessOrEqual(t, i.Start, i.End)
 	}
 }
 
