@@ -126,11 +126,12 @@ func dropTemplateBlocks(text string) string {
 		return text
 	}
 	var kept strings.Builder
-	inside := false
+	inside, last := false, ""
 	for line := range strings.Lines(text) {
 		inside = inside || strings.Contains(line, "template only: begin")
-		if !inside {
+		if !inside && (line != "\n" || last != "\n") { // a block leaves one empty line
 			kept.WriteString(line)
+			last = line
 		}
 		inside = inside && !strings.Contains(line, "template only: end")
 	}

@@ -95,6 +95,9 @@ var places = []place{
 	at(`(?m)(^ +)orders( = host=)`, (*target).identifier),
 	// Files, hosts, the realm, the project of the containers, the dashboard, titles.
 	at(`()\borders(\.(?:conf|json|dump|test)\b)`, func(to *target) string { return to.name }),
+	// The namespace, the ConfigMap and the label on Kubernetes.
+	at(`((?m:^namespace: |^kind: Namespace\nmetadata:\n  name: |^configMapGenerator:\n  - name: )|configMapRef: \{name: |`+
+		`app\.kubernetes\.io/part-of: |kubectl -n )orders(\b)`, func(to *target) string { return to.name }),
 	at(`(realm="|(?m:^name: )|"uid": "|"tags": \[\s*"|Host: )orders(\b)`, func(to *target) string { return to.name }),
 	at(`(\b[Tt]he )order( service\b)`, func(to *target) string { return to.name }),
 	at(`()\bOrders( lab| API)`, func(to *target) string { return to.title(" ") }),
