@@ -138,7 +138,7 @@ func TestFingerprintsCoverTheInput(t *testing.T) {
 			continue
 		}
 		input := methodOf(name) + "Input"
-		require.Contains(t, inputs, input, "the canonical input of a keyed use case")
+		require.NotNil(t, inputs[input], "internal/app has no struct %s, the canonical input of the keyed operation %s", input, name)
 		require.Equal(t, members(t, inputs[input]), u.Idempotency.Fingerprint.Input, name)
 		require.Equal(t, contracts(t)[name].route, u.Idempotency.Fingerprint.Route, name)
 	}

@@ -149,6 +149,7 @@ func TestRecordsListWhatTheyChange(t *testing.T) {
 		saves(functions, "Service."+methodOf(name), map[string]bool{}, saved)
 		if functions["Service."+methodOf(name)] == nil && name != "purge-idempotency-keys" { // which the store does by itself
 			t.Errorf("internal/app has no Service.%s for %s", methodOf(name), name)
+			continue
 		}
 		stated := map[string]bool{}
 		for _, a := range u.Changes {
@@ -180,8 +181,8 @@ func TestWritersOfAnAggregateKnowEachOther(t *testing.T) {
 		for _, aggregate := range u.Changes {
 			for other, o := range all {
 				if name <= other && slices.Contains(o.Changes, aggregate) && !u.meets(other, aggregate) && !o.meets(name, aggregate) {
-					missing = append(missing, fmt.Sprintf("neither docs/usecases/%s.yaml nor docs/usecases/%s.yaml names the other, "+
-						"and both change the %s", name, other, aggregate))
+					missing = append(missing, fmt.Sprintf("%s and %s both change the %s, and neither record names the other: name it under "+
+						"conflicts where the caller sends a version, else under contention.rows", name, other, aggregate))
 				}
 			}
 		}

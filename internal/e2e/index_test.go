@@ -31,8 +31,8 @@ func TestIndexListsEverySubject(t *testing.T) {
 		require.Equal(t, shared, len(tests) == 0, "%s", file)
 		for _, test := range tests {
 			if subject != "index" {
-				require.NotEmpty(t, prefixes[subject], "doc.go does not list %s", file)
-				require.True(t, strings.HasPrefix(test[1], prefixes[subject]), "%s in %s", test[1], file)
+				require.NotEmpty(t, prefixes[subject], "doc.go lists no subject for %s: begin the file's name with one that it lists, or add a line", file)
+				require.True(t, strings.HasPrefix(test[1], prefixes[subject]), "%s in %s: its name must begin with %s", test[1], file, prefixes[subject])
 			}
 		}
 	}
