@@ -76,7 +76,7 @@ func (s saving) blocksOfBatch(from time.Time, batch int) int {
 		pgx.QueryExecModeSimpleProtocol, from, batch).Scan(&raw))
 	var plans []struct {
 		Plan struct {
-			Hit int `json:"Shared Hit Blocks"`
+			Hit int `json:"Shared Hit Blocks"` //nolint:tagliatelle // PostgreSQL's name for it
 		}
 	}
 	require.NoError(s.t, json.Unmarshal(raw, &plans))
