@@ -38,6 +38,8 @@ status=0
 lines=$(bin/rename -module github.com/acme/other -name other 2>&1) || status=$?
 [[ $status == 2 && $lines == *'already renamed'* ]] || { echo "a second rename: status $status: $lines" >&2; exit 1; }
 
+! git grep -n orders -- deploy/kubernetes || { echo "deploy/kubernetes still names the old service" >&2; exit 1; }
+
 make lint # go vet, and the layers, among all else
 (cd ops && go vet ./... && go test ./...)
 (cd browser && go vet ./...)
