@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
+	"example.com/orders/internal/dev/child"
 	"example.com/orders/internal/dev/scenario"
 	"example.com/orders/internal/dev/stack"
 )
@@ -21,14 +21,14 @@ const demoLimit = 3 * time.Minute
 func runDemo(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, demoLimit)
 	defer cancel()
-	s, parts := newStory(os.Stdout), &tail{}
+	s, parts := newStory(os.Stdout), &child.Output{}
 	s.printf("Starting PostgreSQL, the payment provider's stand-in, the API and the worker, all of them throw-away …\n")
 	forgetEnvironment()
 	service, stop, err := stack.Throwaway(ctx, stack.ThrowawayOptions{Log: parts, Notes: os.Stderr})
 	defer func() {
 		err = errors.Join(err, stop())
-		if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
-			fmt.Fprint(os.Stderr, parts)
+		if lines := parts.Tail(); err != nil && lines != "" && !errors.Is(ctx.Err(), context.Canceled) {
+			fmt.Fprintf(os.Stderr, "\nThe last lines that the parts of the service logged:\n%s\n", lines)
 		}
 	}()
 	if err != nil {
@@ -51,31 +51,4 @@ func forgetEnvironment() {
 			_ = os.Unsetenv(name)
 		}
 	}
-}
-
-// tail keeps the last lines that the parts logged, for the case that something goes wrong.
-type tail struct {
-	mu    sync.Mutex
-	lines []string
-}
-
-const tailLines = 20
-
-// Write implements io.Writer.
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.lines = append(t.lines, strings.Split(strings.TrimRight(string(p), "\n"), "\n")...)
-	t.lines = t.lines[max(0, len(t.lines)-tailLines):]
-	return len(p), nil
-}
-
-// String implements fmt.Stringer. It is empty where nothing was logged.
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.lines) == 0 {
-		return ""
-	}
-	return "\nThe last lines that the parts of the service logged:\n" + strings.Join(t.lines, "\n") + "\n"
 }

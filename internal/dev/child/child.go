@@ -41,7 +41,7 @@ const (
 
 	outputWait = 2 * time.Second // for the end of the output of a program that has ended
 	outputSize = 16 << 20        // what is kept of it
-	tailLines  = 12
+	tailLines  = 20
 )
 
 // Command says what to run. Only Argv is required.
@@ -63,7 +63,7 @@ type Process struct {
 	pipe   *os.File
 	ready  chan struct{} // closed when the program has said that it has started
 	listen process.Addresses
-	output output
+	output Output
 	done   chan struct{}
 	err    error
 }
@@ -163,10 +163,7 @@ func (p *Process) Err() error { return p.err }
 func (p *Process) Output() string { return p.output.String() }
 
 // Tail is the last lines of the output.
-func (p *Process) Tail() string {
-	lines := strings.Split(strings.TrimSpace(p.Output()), "\n")
-	return strings.Join(lines[max(0, len(lines)-tailLines):], "\n")
-}
+func (p *Process) Tail() string { return p.output.Tail() }
 
 // Signal sends a signal to the program. It fails where that has ended.
 func (p *Process) Signal(s os.Signal) error { return p.cmd.Process.Signal(s) }
@@ -189,15 +186,15 @@ func (p *Process) Stop(s os.Signal, limit time.Duration) error {
 	return fmt.Errorf("%s did not end within %v and was killed: %s", p.name, limit, p.Tail())
 }
 
-// output keeps the end of what is written to it.
-type output struct {
+// Output keeps the end of what is written to it. The zero value is ready to use.
+type Output struct {
 	mu   sync.Mutex
 	kept []byte
 	next io.Writer
 }
 
 // Write implements io.Writer.
-func (o *output) Write(b []byte) (int, error) {
+func (o *Output) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.kept = append(o.kept, b...)
@@ -208,8 +205,15 @@ func (o *output) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (o *output) String() string {
+// String implements fmt.Stringer.
+func (o *Output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return string(o.kept)
+}
+
+// Tail is the last lines.
+func (o *Output) Tail() string {
+	lines := strings.Split(strings.TrimSpace(o.String()), "\n")
+	return strings.Join(lines[max(0, len(lines)-tailLines):], "\n")
 }

@@ -32,7 +32,7 @@ func helper() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	fmt.Println(s.Port(), s.DataDir())
+	fmt.Println(s.port, s.store.base)
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	os.Exit(0)
 }

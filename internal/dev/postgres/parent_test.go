@@ -73,8 +73,8 @@ func TestDataDirOfAKilledParentIsUsableAtOnce(t *testing.T) {
 	if err := p.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if s := start(t, Options{DataDir: dir}); s.DataDir() != p.dir {
-		t.Errorf("data in %s, the killed one had them in %s", s.DataDir(), p.dir)
+	if s := start(t, Options{DataDir: dir}); s.store.base != p.dir {
+		t.Errorf("data in %s, the killed one had them in %s", s.store.base, p.dir)
 	}
 }
 
@@ -122,8 +122,8 @@ func TestRootsDataAreInOnePlace(t *testing.T) {
 		var log bytes.Buffer
 		s := start(t, Options{DataDir: dir, Log: &log})
 		execute(t, s, sql)
-		if s.DataDir() != base || !strings.Contains(log.String(), base) || !gone(dir) {
-			t.Errorf("data in %s, log %q", s.DataDir(), log.String())
+		if s.store.base != base || !strings.Contains(log.String(), base) || !gone(dir) {
+			t.Errorf("data in %s, log %q", s.store.base, log.String())
 		}
 		if err := s.Stop(); err != nil {
 			t.Fatal(err)

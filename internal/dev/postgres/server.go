@@ -28,8 +28,9 @@ const (
 
 // Options say what kind of server to start. The zero value is a throw-away server on a free port.
 type Options struct {
-	DataDir        string            // keeps the data between runs; empty: a throw-away directory, removed at Stop
-	Port           int               // 0: a free one
+	// DataDir keeps the data between runs; as root, a directory of /var/tmp stands for it. Empty: a throw-away directory, removed
+	// at Stop.
+	DataDir        string
 	Durable        bool              // false: fsync, synchronous_commit and full_page_writes off, for speed
 	MaxConnections int               // 0: PostgreSQL's own default
 	Settings       map[string]string // further settings, stronger than those of this package
@@ -90,12 +91,6 @@ func (s *Server) Version() string { return s.install.version }
 
 // BinDir is the directory of the server's programs.
 func (s *Server) BinDir() string { return s.install.dir }
-
-// DataDir is where the data really are: see Options.DataDir, or as root a directory of /var/tmp that stands for it.
-func (s *Server) DataDir() string { return s.store.base }
-
-// Port is the TCP port on 127.0.0.1; it stays the same across Restart.
-func (s *Server) Port() int { return s.port }
 
 // Stop shuts the server down, waits until it is gone and removes a throw-away directory. Further calls do nothing. The
 // error of a server that had already died by itself says so.
@@ -164,9 +159,6 @@ func (s *Server) boot(ctx context.Context) error {
 	var err error
 	if s.password, err = s.store.password(); err != nil {
 		return err
-	}
-	if s.port = s.options.Port; s.port != 0 {
-		return s.launch(ctx)
 	}
 	return s.launchOnFreePort(ctx)
 }

@@ -2,10 +2,9 @@ package postgres
 
 import (
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -34,7 +33,7 @@ func TestThrowAway(t *testing.T) {
 		}
 	}
 	t.Logf("gone after %v", time.Since(began))
-	if !closed(s.Port()) || !gone(s.DataDir()) {
+	if !closed(s.port) || !gone(s.store.base) {
 		t.Error("the server or its directory outlived Stop")
 	}
 	mustContain(t, s.Restart(t.Context()), "already stopped")
@@ -44,7 +43,7 @@ func TestKillAndRestartKeepWhatWasCommitted(t *testing.T) {
 	t.Parallel()
 	s := start(t, Options{Durable: true})
 	execute(t, s, "create table kept (n int); insert into kept select generate_series(1, 100)")
-	port := s.Port()
+	port := s.port
 	for range 2 {
 		if err := s.Kill(); err != nil {
 			t.Fatal(err)
@@ -56,8 +55,8 @@ func TestKillAndRestartKeepWhatWasCommitted(t *testing.T) {
 	if err := s.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n := query[int](t, s, "select count(*) from kept"); n != 100 || s.Port() != port {
-		t.Errorf("%d rows on port %d, want 100 on %d", n, s.Port(), port)
+	if n := query[int](t, s, "select count(*) from kept"); n != 100 || s.port != port {
+		t.Errorf("%d rows on port %d, want 100 on %d", n, s.port, port)
 	}
 	if err := s.Restart(t.Context()); err != nil { // while it runs
 		t.Fatal(err)
@@ -68,7 +67,7 @@ func TestKillAndRestartKeepWhatWasCommitted(t *testing.T) {
 	if err := s.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Stop(); err != nil || !gone(s.DataDir()) {
+	if err := s.Stop(); err != nil || !gone(s.store.base) {
 		t.Errorf("Stop after Kill left the throw-away directory, error %v", err)
 	}
 }
@@ -103,10 +102,16 @@ func TestDataOfAnotherMajorVersion(t *testing.T) {
 
 func TestPortInUse(t *testing.T) {
 	t.Parallel()
-	other := httptest.NewServer(http.NotFoundHandler())
+	s := start(t, Options{})
+	if err := s.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	other, err := net.Listen("tcp", net.JoinHostPort(loopback, strconv.Itoa(s.port)))
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer other.Close()
-	_, err := Start(t.Context(), Options{Port: other.Listener.Addr().(*net.TCPAddr).Port})
-	mustContain(t, err, "port is already in use")
+	mustContain(t, s.Restart(t.Context()), "port is already in use")
 }
 
 func TestFailsEarlyWithTheServersOwnWords(t *testing.T) {
@@ -125,7 +130,7 @@ func TestStopTellsThatTheServerHadDied(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustContain(t, s.Stop(), "ended by itself")
-	if !gone(s.DataDir()) {
+	if !gone(s.store.base) {
 		t.Error("the throw-away directory is still there")
 	}
 }

@@ -14,35 +14,30 @@ type change struct {
 	entry     entry
 }
 
-// putIntent brings a new or changed intent into the state and tells of it under the event types.
 func (c *change) putIntent(pi *intent, types ...string) {
-	c.put(entry{At: c.now, Intents: []*intent{pi}})
-	c.entry.Intents = append(c.entry.Intents, pi)
-	for _, kind := range types {
-		c.tell(kind, pi)
-	}
+	c.put(entry{Intents: []*intent{pi}}, pi, types...)
 }
 
-// putRefund brings a new or changed refund into the state and tells of it under the event types.
 func (c *change) putRefund(r *refund, types ...string) {
-	c.put(entry{At: c.now, Refunds: []*refund{r}})
-	c.entry.Refunds = append(c.entry.Refunds, r)
+	c.put(entry{Refunds: []*refund{r}}, r, types...)
+}
+
+// put brings a new or changed object into the state and tells of it under the event types.
+func (c *change) put(e entry, about any, types ...string) {
+	c.apply(e)
 	for _, kind := range types {
-		c.tell(kind, r)
+		c.tell(kind, about)
 	}
 }
-
-func (c *change) putDispute(d *dispute, kind string) {
-	c.put(entry{At: c.now, Disputes: []*dispute{d}})
-	c.entry.Disputes = append(c.entry.Disputes, d)
-	c.tell(kind, d)
-}
-
-func (c *change) put(e entry) { c.st.apply(e) }
 
 // tell makes an event with the object as it is at this moment.
 func (c *change) tell(kind string, about any) {
-	ev := newEvent(kind, about, c)
-	c.put(entry{At: c.now, Events: []*event{ev}})
-	c.entry.Events = append(c.entry.Events, ev)
+	c.apply(entry{Events: []*event{newEvent(kind, about, c)}})
+}
+
+func (c *change) apply(e entry) {
+	e.At = c.now
+	c.st.apply(e)
+	c.entry.Intents, c.entry.Refunds = append(c.entry.Intents, e.Intents...), append(c.entry.Refunds, e.Refunds...)
+	c.entry.Disputes, c.entry.Events = append(c.entry.Disputes, e.Disputes...), append(c.entry.Events, e.Events...)
 }

@@ -1,6 +1,10 @@
 package sandbox
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // FinishProcessing ends the charge of an intent that a processing rule left in processing.
 func (s *Sandbox) FinishProcessing(id string, succeeded bool) error {
@@ -21,25 +25,22 @@ func (s *Sandbox) FinishProcessing(id string, succeeded bool) error {
 
 // FinishRefund makes a pending refund succeed.
 func (s *Sandbox) FinishRefund(id string) error {
-	return s.control(func(c *change) error {
-		r := c.st.refunds.get(id)
-		if r == nil || r.Status != statusPending {
-			return fmt.Errorf("sandbox: no pending refund %s", id)
-		}
-		c.settle(r, statusSucceeded)
-		return nil
-	})
+	return s.settleRefund(id, statusSucceeded, statusPending)
 }
 
 // FailRefund makes a refund fail that is pending or has succeeded: the customer's bank sent the money back. The amount
 // can be refunded again.
 func (s *Sandbox) FailRefund(id string) error {
+	return s.settleRefund(id, statusFailed, statusPending, statusSucceeded)
+}
+
+func (s *Sandbox) settleRefund(id, status string, from ...string) error {
 	return s.control(func(c *change) error {
 		r := c.st.refunds.get(id)
-		if r == nil || r.Status == statusFailed {
-			return fmt.Errorf("sandbox: no refund %s that could fail", id)
+		if r == nil || !slices.Contains(from, r.Status) {
+			return fmt.Errorf("sandbox: no refund %s that is %s", id, strings.Join(from, " or "))
 		}
-		c.settle(r, statusFailed)
+		c.settle(r, status)
 		return nil
 	})
 }
@@ -51,11 +52,12 @@ func (s *Sandbox) OpenDispute(intentID string) error {
 		if pi == nil || pi.Status != statusSucceeded || c.st.disputes[pi.ID] != nil {
 			return fmt.Errorf("sandbox: no payment intent %s that could be disputed", intentID)
 		}
-		c.putDispute(&dispute{
+		d := &dispute{
 			ID: newID("du"), Object: "dispute", Amount: pi.Amount, Charge: *pi.LatestCharge, Created: c.now.Unix(),
 			Currency: pi.Currency, Metadata: map[string]string{}, PaymentIntent: pi.ID, Reason: "fraudulent",
 			Status: "needs_response",
-		}, "charge.dispute.created")
+		}
+		c.put(entry{Disputes: []*dispute{d}}, d, "charge.dispute.created")
 		return nil
 	})
 }

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -99,19 +98,7 @@ func (s *Sandbox) Deliveries() []Delivery {
 // counts as delivered: Stripe gives up, too.
 func (s *Sandbox) WaitEventsDelivered(ctx context.Context) error {
 	c := s.courier
-	for {
-		c.mu.Lock()
-		pending, changed := c.pending, c.changed
-		c.mu.Unlock()
-		if pending == 0 {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return fmt.Errorf("sandbox: waiting for %d deliveries: %w", pending, ctx.Err())
-		}
-	}
+	return wait(ctx, &c.mu, &c.changed, "deliveries of events", func() bool { return c.pending == 0 })
 }
 
 // send takes an event on its way, which a fault may make longer.

@@ -92,7 +92,7 @@ func (s *Sandbox) meetFault(c call, a answer) answer {
 	case FaultHold:
 		s.hold(c)
 	case FaultDelay:
-		c.pause()
+		c.await(time.After(c.fault.delay))
 	}
 	return a
 }
@@ -101,7 +101,13 @@ func (s *Sandbox) meetFault(c call, a answer) answer {
 func (s *Sandbox) hold(c call) {
 	s.countHeld(+1)
 	defer s.countHeld(-1)
+	c.await(nil)
+}
+
+// await waits for a moment, unless the rules are replaced or the client goes before.
+func (c call) await(moment <-chan time.Time) {
 	select {
+	case <-moment:
 	case <-c.fault.released:
 	case <-c.req.Context().Done():
 	}
@@ -112,16 +118,6 @@ func (s *Sandbox) countHeld(by int) {
 	defer s.mu.Unlock()
 	s.held += by
 	s.notify()
-}
-
-func (c call) pause() {
-	timer := time.NewTimer(c.fault.delay)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-c.fault.released:
-	case <-c.req.Context().Done():
-	}
 }
 
 // faultRules is the body of /faults.

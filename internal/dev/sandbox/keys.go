@@ -84,7 +84,7 @@ func (s *Sandbox) execute(c call, exec execution) answer {
 		ch.entry.Key = &savedKey{
 			Key: c.key, Path: c.req.URL.Path, Params: c.digest, Status: a.status, Body: a.body, RequestID: c.id, SavedAt: ch.now,
 		}
-		ch.put(entry{Key: ch.entry.Key})
+		ch.st.apply(entry{Key: ch.entry.Key})
 	}
 	s.commit(ch)
 	return a

@@ -165,25 +165,26 @@ func (s *Sandbox) commit(c *change) {
 
 // WaitCharges blocks until at least n charges stand in the ledger, or ctx ends.
 func (s *Sandbox) WaitCharges(ctx context.Context, n int) error {
-	return s.wait(ctx, fmt.Sprintf("%d charges", n), func() bool { return s.state.charged >= n })
+	return wait(ctx, &s.mu, &s.changed, fmt.Sprintf("%d charges", n), func() bool { return s.state.charged >= n })
 }
 
 // WaitHeld blocks until at least n requests are held by a hold or hold_before rule, or ctx ends.
 func (s *Sandbox) WaitHeld(ctx context.Context, n int) error {
-	return s.wait(ctx, fmt.Sprintf("%d held requests", n), func() bool { return s.held >= n })
+	return wait(ctx, &s.mu, &s.changed, fmt.Sprintf("%d held requests", n), func() bool { return s.held >= n })
 }
 
-// wait blocks until done, which is called with the lock held, says so.
-func (s *Sandbox) wait(ctx context.Context, what string, done func() bool) error {
+// wait blocks until done, which is called with the lock held, says so, or ctx ends. changed is closed, and replaced, at every
+// change.
+func wait(ctx context.Context, mu *sync.Mutex, changed *chan struct{}, what string, done func() bool) error {
 	for {
-		s.mu.Lock()
-		ok, changed := done(), s.changed
-		s.mu.Unlock()
+		mu.Lock()
+		ok, next := done(), *changed
+		mu.Unlock()
 		if ok {
 			return nil
 		}
 		select {
-		case <-changed:
+		case <-next:
 		case <-ctx.Done():
 			return fmt.Errorf("sandbox: waiting for %s: %w", what, ctx.Err())
 		}

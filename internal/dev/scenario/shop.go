@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"example.com/orders/client/openapi"
-	"example.com/orders/internal/dev/sandbox"
 )
 
 const (
@@ -53,29 +52,25 @@ type account struct {
 	charged, refunded          int64
 }
 
-func (r *Run) account(id openapi.OrderID) account { return accounts(r.Sandbox.Ledger())[id.String()] }
-
-func accounts(l sandbox.Ledger) map[string]account {
-	all := map[string]account{}
-	for _, c := range l.Charges {
-		a := all[c.OrderID]
-		if c.Status == "succeeded" {
+func (r *Run) account(id openapi.OrderID) (a account) {
+	ledger := r.Sandbox.Ledger()
+	for _, c := range ledger.Charges {
+		switch {
+		case c.OrderID != id.String():
+		case c.Status == "succeeded":
 			a.charges++
 			a.charged += c.Amount
-		} else {
+		default:
 			a.declined++
 		}
-		all[c.OrderID] = a
 	}
-	for _, r := range l.Refunds {
-		if r.Status == "succeeded" {
-			a := all[r.OrderID]
+	for _, f := range ledger.Refunds {
+		if f.OrderID == id.String() && f.Status == "succeeded" {
 			a.refunds++
-			a.refunded += r.Amount
-			all[r.OrderID] = a
+			a.refunded += f.Amount
 		}
 	}
-	return all
+	return a
 }
 
 // showLedger tells what the provider has on an order.

@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -52,11 +53,8 @@ func exampleBody(t testing.TB, o *openapi3.Operation) string {
 	}
 	examples := o.RequestBody.Value.Content.Get("application/json").Examples
 	require.NotEmpty(t, examples, "%s shows no request", o.OperationID)
-	names := make([]string, 0, len(examples))
-	for name := range examples {
-		names = append(names, name)
-	}
-	body, err := json.Marshal(examples[slices.Min(names)].Value.Value)
+	first := slices.Sorted(maps.Keys(examples))[0]
+	body, err := json.Marshal(examples[first].Value.Value)
 	require.NoError(t, err)
 	return string(body)
 }

@@ -22,7 +22,7 @@ const maxConnections = 300
 // the server ends a moment after the test process. What else is to be cleaned up after the last test is passed along.
 func Main(m *testing.M, after ...func() error) {
 	code := m.Run()
-	for _, clean := range append(after, shared.stop) {
+	for _, clean := range append(after, stop) {
 		if err := clean(); err != nil {
 			fmt.Fprintln(os.Stderr, "pgtest:", err)
 			code = max(code, 1)
@@ -36,7 +36,7 @@ func Main(m *testing.M, after ...func() error) {
 // and stays until the server's end when it has failed.
 func Database(t testing.TB, m pgtestdb.Migrator) string {
 	t.Helper()
-	admin, err := shared.address()
+	admin, err := address()
 	if err != nil {
 		t.Fatalf("server for the tests: %v", err)
 	}
