@@ -19,10 +19,10 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// limit bounds every wait of these tests; a busy machine needs most of it.
+// limit bounds every wait of these tests. It is long because a busy machine needs most of it.
 const limit = 90 * time.Second
 
-// look is a size of the window and a colour scheme.
+// look is a window size with a colour scheme.
 type look struct {
 	name          string
 	width, height int64
@@ -37,7 +37,7 @@ var looks = []look{
 	{"phone dark", 375, 740, "dark", true},
 }
 
-// page is one tab, and what went wrong in it.
+// page is one tab, with the errors that occurred in it.
 type page struct {
 	t    *testing.T
 	ctx  context.Context
@@ -47,8 +47,8 @@ type page struct {
 	wrong []string
 }
 
-// open opens an address in a tab of its own and ends with the test, which fails if the console showed an error or a
-// request failed; allowed lists parts of such lines that the test expects.
+// open opens url in a new tab and closes it with the test. The test fails if the console showed an error or a request
+// failed; allowed lists substrings of the errors that the test expects.
 func open(t *testing.T, look look, url string, allowed ...string) *page {
 	t.Helper()
 	tab, closeTab := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
@@ -73,7 +73,7 @@ func open(t *testing.T, look look, url string, allowed ...string) *page {
 	return p
 }
 
-// heard collects errors of the console, uncaught errors and requests that failed.
+// heard collects console errors, uncaught errors and failed requests.
 func (p *page) heard(event any) {
 	switch e := event.(type) {
 	case *runtime.EventConsoleAPICalled:
@@ -131,7 +131,7 @@ func run[T any](p *page, action chromedp.Action[T]) T {
 	return value
 }
 
-// eval is the value of a JavaScript expression, which may be a promise.
+// eval returns the value of a JavaScript expression. It awaits a promise.
 func eval[T any](p *page, expression string) T {
 	p.t.Helper()
 	return run(p, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
@@ -149,7 +149,7 @@ func (p *page) until(expression string) {
 	}
 }
 
-// press presses keys, one after another, wherever the focus is.
+// press sends keys to the focused element, one after the other.
 func (p *page) press(keys ...string) {
 	p.t.Helper()
 	for _, key := range keys {
@@ -157,7 +157,7 @@ func (p *page) press(keys ...string) {
 	}
 }
 
-// tabTo presses Tab until the focus is on what a selector names.
+// tabTo presses Tab until the element of the selector has the focus.
 func (p *page) tabTo(selector string) {
 	p.t.Helper()
 	for range 200 {
@@ -169,7 +169,8 @@ func (p *page) tabTo(selector string) {
 	p.t.Fatalf("%s: Tab does not come to %s", p.look.name, selector)
 }
 
-// click clicks what a selector names, once it is there. No place of the window is clicked: the page may still move.
+// click waits for the element of the selector and clicks it. It does not click at coordinates, because the page may
+// still move.
 func (p *page) click(selector string) {
 	p.t.Helper()
 	p.until(fmt.Sprintf(`document.querySelector(%q) !== null`, selector))
@@ -181,7 +182,7 @@ func (p *page) text(selector string) string {
 	return eval[string](p, fmt.Sprintf(`document.querySelector(%q)?.innerText ?? ''`, selector))
 }
 
-// staysInItsWidth fails when the page scrolls sideways, or could.
+// staysInItsWidth fails if the page can scroll horizontally.
 func (p *page) staysInItsWidth() {
 	p.t.Helper()
 	if over := eval[int](p, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); over > 0 {
@@ -190,7 +191,7 @@ func (p *page) staysInItsWidth() {
 	}
 }
 
-// shoot writes a screenshot to the folder that SCREENSHOTS names, if it does.
+// shoot writes a screenshot to the folder in SCREENSHOTS, if that is set.
 func (p *page) shoot(name string) {
 	p.t.Helper()
 	dir := os.Getenv("SCREENSHOTS")

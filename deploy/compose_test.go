@@ -35,8 +35,8 @@ func services(t testing.TB) map[string]service {
 	return compose.Services
 }
 
-// Ensure every container is read-only, without capabilities and without a way to gain privileges, listens to this
-// machine only, and tells how it is where it goes on running.
+// Ensure every container is read-only, has no capabilities, cannot gain privileges, publishes ports on the loopback
+// interface only, and has a health check if it keeps running.
 func TestContainersAreHardened(t *testing.T) {
 	t.Parallel()
 	for name, s := range services(t) {
@@ -54,7 +54,7 @@ func TestContainersAreHardened(t *testing.T) {
 	}
 }
 
-// Ensure only the migrations know the owner, and that nothing starts on a schema that is not there yet.
+// Ensure only the migrations connect as the owner, and the other services start after the migrations.
 func TestOnlyMigrationsConnectAsTheOwner(t *testing.T) {
 	t.Parallel()
 	all := services(t)
@@ -73,7 +73,7 @@ func TestOnlyMigrationsConnectAsTheOwner(t *testing.T) {
 	}
 }
 
-// Ensure compose sets no variable that nobody reads.
+// Ensure compose sets only variables that docs/settings lists.
 func TestComposeKnowsTheSettings(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../docs/settings/README.md")
@@ -88,7 +88,7 @@ func TestComposeKnowsTheSettings(t *testing.T) {
 	}
 }
 
-// Ensure the images hold no shell and no user but a number that is not root, and run no command in the last stage.
+// Ensure the images contain no shell, run as a numeric user other than root, and run no command in their last stage.
 func TestImagesHaveNoShell(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../Dockerfile")

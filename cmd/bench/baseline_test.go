@@ -20,19 +20,19 @@ import (
 
 const testSKUs = 50
 
-// written is the tables that place-order writes, each with the order in which its rows are compared.
+// written lists the tables that place-order writes, each with the column by which its rows are sorted for comparison.
 var written = map[string]string{
 	"idempotency_keys": "1", "orders": "1", "order_lines": "line_no", "payments": "1", "river_job": "1", "stock": "sku",
 }
 
-// free is the columns whose values differ from order to order. Their sizes are compared.
+// free lists the columns whose values differ from order to order. Only their sizes are compared.
 var free = []string{
 	"actor_id", "args", "created_at", "customer_id", "expires_at", "fingerprint", "id", "key", "metadata", "name", "order_id",
 	"response_body", "response_headers", "scheduled_at", "sku", "unique_key", "updated_at",
 }
 
-// Ensure the baseline does the work of place-order: its rows are the service's, column by column, for one line and for
-// five, and what either sends beside the other is listed here with its reason.
+// Ensure the baseline does the work of place-order: it writes the same rows, column by column, for one line and for five,
+// and sends the same kinds of statements to the same tables.
 func TestBaselineDoesTheWorkOfPlaceOrder(t *testing.T) {
 	t.Parallel()
 	for _, lines := range []int{1, maxLines} {
@@ -55,8 +55,8 @@ func TestBaselineDoesTheWorkOfPlaceOrder(t *testing.T) {
 	}
 }
 
-// requireSameVerbs compares the statements by verb and table. What the service sends beside them reads no table: limits,
-// the clock, the turn of the key, notifications.
+// requireSameVerbs compares the statements by verb and table. It leaves out the service's statements without a table:
+// limits, the clock, the key's advisory lock, notifications.
 func requireSameVerbs(t *testing.T, service, baseline []string) {
 	t.Helper()
 	service = slices.DeleteFunc(service, func(v string) bool {
@@ -68,14 +68,14 @@ func requireSameVerbs(t *testing.T, service, baseline []string) {
 var verb = regexp.MustCompile(`(?is)\b(SELECT|INSERT INTO|UPDATE|DELETE FROM|TRUNCATE)\b.*?\b` +
 	`(idempotency_keys|products|stock|orders|order_lines|payments|refunds|river_job)\b`)
 
-// verbs is what statements do to which table, such as "INSERT INTO orders", each once and sorted.
+// verbs returns the distinct pairs of verb and table in the statements, sorted, such as "INSERT INTO orders".
 func verbs(statements []string) (all []string) {
 	for _, sql := range statements {
 		sql = regexp.MustCompile(`--.*|/\*.*?\*/`).ReplaceAllString(sql, "")
 		v := ""
 		if m := verb.FindStringSubmatch(sql); m != nil {
 			v = strings.ToUpper(m[1]) + " " + m[2]
-			if i := strings.Index(strings.ToUpper(sql), "INSERT INTO "); i > 0 { // behind a WITH
+			if i := strings.Index(strings.ToUpper(sql), "INSERT INTO "); i > 0 { // after a WITH
 				v = "INSERT INTO " + verb.FindStringSubmatch(sql[i:])[2]
 			}
 			if strings.Contains(strings.ToUpper(sql), "FOR UPDATE") {
@@ -92,7 +92,7 @@ func verbs(statements []string) (all []string) {
 	return all
 }
 
-// requireAlike compares two rows: the same columns are NULL, what is not free is equal, and what is has about the same size.
+// requireAlike compares two rows: the same columns are NULL, free columns have about the same size, all others are equal.
 func requireAlike(t *testing.T, table string, service, baseline map[string]any) {
 	t.Helper()
 	for column, want := range service {
@@ -138,10 +138,10 @@ func (s shop) place(t *testing.T, lines int) map[string][]map[string]any {
 	})
 }
 
-// rows is what a change writes, by table: xmin tells the rows of a later transaction.
+// rows returns the rows that change writes, by table. It recognizes them by their xmin.
 func (s shop) rows(t *testing.T, change func()) map[string][]map[string]any {
 	t.Helper()
-	// Both may sell the same sku: each finds the stock as it was at first.
+	// The service and the baseline may sell the same sku: both start from the same stock.
 	_, err := s.DB.Exec(t.Context(), `UPDATE stock SET on_hand = 1000, version = 1`)
 	require.NoError(t, err)
 	var before string
@@ -155,7 +155,7 @@ func (s shop) rows(t *testing.T, change func()) map[string][]map[string]any {
 		require.NoError(t, err)
 		for _, row := range list {
 			if table == "river_job" {
-				delete(row, "id") // a number, which grows
+				delete(row, "id") // a sequence number
 			}
 		}
 		all[table] = list
@@ -165,7 +165,8 @@ func (s shop) rows(t *testing.T, change func()) map[string][]map[string]any {
 
 var variable = regexp.MustCompile(`([^:]):([a-z]+)\b`)
 
-// fill does what pgbench does with the script: it leaves out its own commands and comments and fills in variables.
+// fill does what pgbench does with the script: it removes pgbench's own commands and the comments, and replaces the
+// variables.
 func fill(t *testing.T, script string) string {
 	t.Helper()
 	values := map[string]string{

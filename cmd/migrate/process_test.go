@@ -16,10 +16,10 @@ import (
 	"example.com/orders/internal/dev/postgres/pgtest"
 )
 
-// asMigrate makes this test binary the command: a process of its own without another build.
+// asMigrate is the variable that makes this test binary run the command, so that the tests need no second build.
 const asMigrate = "TEST_AS_MIGRATE"
 
-// wait bounds everything that a test waits for.
+// wait bounds every wait of a test.
 const wait = 60 * time.Second
 
 func TestMain(m *testing.M) {
@@ -68,14 +68,14 @@ func start(t testing.TB, argument string, env ...string) *command {
 	return c
 }
 
-// end waits for the end and returns the error of another exit status than 0.
+// end waits for the process to exit. It returns an error if the exit status is not 0.
 func (c *command) end() error {
 	c.t.Helper()
 	select {
 	case err := <-c.done:
 		return err
 	case <-time.After(wait):
-		require.FailNow(c.t, "the command does not end", c.out.String())
+		require.FailNow(c.t, "the command did not exit", c.out.String())
 		return nil
 	}
 }

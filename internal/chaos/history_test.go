@@ -10,13 +10,13 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// forever is the return of an operation of which no client knows when it took effect, or whether.
+// forever is the return time of an operation if no client knows when, or whether, it took effect.
 const forever = math.MaxInt64
 
-// modelTime bounds the check of one order or sku. A history that is not decided by then is reported as such.
+// modelTime bounds the check of one order or sku. After that, its history is reported as undecided.
 const modelTime = 30 * time.Second
 
-// operation is one operation of a client, with all its retries, or one that the service does by itself (decline).
+// operation is one operation of a client with all its retries, or a decline, which the service performs by itself.
 type operation struct {
 	Client   int              `json:"client"`
 	Kind     string           `json:"kind"`
@@ -35,18 +35,18 @@ type operation struct {
 	ETag     string           `json:"etag,omitempty"`
 	OnHand   int64            `json:"on_hand,omitempty"`
 	Attempts int              `json:"attempts"`
-	Unknown  bool             `json:"unknown,omitempty"` // an attempt may have taken effect, and no answer tells
+	Unknown  bool             `json:"unknown,omitempty"` // an attempt may have taken effect, and no response says whether
 
 	request   request
-	first     answer // the first accepted answer, which every other one must equal
-	originals int    // accepted answers that are no replays
+	first     answer // the first accepted response; all others must equal it
+	originals int    // accepted responses that were not replayed
 	replays   int
 }
 
 func (o *operation) accepted() bool { return o.Status >= 200 && o.Status < 300 }
 
-// orderState is what an order's history is checked against. ETag is empty where a change has made a tag that no client has
-// seen yet: the next answer that shows a tag says which.
+// orderState is the model's state of one order. ETag is empty after a change whose new ETag no client has seen yet; the
+// next response with an ETag sets it.
 type orderState struct {
 	Placed                bool
 	ETag, Status, Address string
@@ -55,7 +55,8 @@ type orderState struct {
 // changes is the status of an order after each change.
 var changes = map[string]string{"address": "open", "ship": "shipped", "cancel": "cancelled", "decline": "cancelled"}
 
-// stepOrder gives the states in which an order may be after an operation; none: the operation cannot have gone like this.
+// stepOrder returns the possible states of an order after an operation. It returns none if the operation is impossible
+// in state s.
 func stepOrder(s orderState, o *operation) []orderState {
 	switch {
 	case o.Kind == "place":
@@ -78,14 +79,14 @@ func stepOrder(s orderState, o *operation) []orderState {
 		return []orderState{s}
 	case o.Code == "version_conflict":
 		return when(s.ETag != o.IfMatch, s)
-	default: // the tag was current, and the status does not allow it
+	default: // the ETag was current, and the order's status refuses the operation
 		s.ETag = o.IfMatch
-		paid := o.Code == "payment_not_settled" || o.Kind == "ship" // which is not part of this state
+		paid := o.Code == "payment_not_settled" || o.Kind == "ship" // the payment is not part of this state
 		return when(current && (s.Status != "open" || paid), s)
 	}
 }
 
-// stepStock gives the units on hand after an operation.
+// stepStock returns the units on hand after an operation, or none if the operation is impossible.
 func stepStock(sku string, units int64, o *operation) []int64 {
 	sold := o.Sold[sku]
 	switch {
@@ -97,7 +98,7 @@ func stepStock(sku string, units int64, o *operation) []int64 {
 		return when(units+o.Delta < 0, units)
 	case o.Kind == "place" && o.accepted():
 		return when(units >= sold, units-sold)
-	case o.Kind == "place": // refused for want of a sku: of this one, where it is the only one
+	case o.Kind == "place": // insufficient stock of one of its skus; of this one, if it has only one
 		return when(len(o.Sold) > 1 || units < sold, units)
 	default: // cancel, decline
 		return when(true, units+sold)
@@ -111,8 +112,8 @@ func when[S any](possible bool, next S) []S {
 	return []S{next}
 }
 
-// checkOrders checks that each order was one register: every answer is that of some order of the operations in which each
-// takes effect at one moment between its call and its return.
+// checkOrders checks that the history of each order is linearizable: there is a sequence of its operations that explains
+// every response, in which each operation takes effect at one moment between its call and its return.
 func checkOrders(history []*operation) (broken, undecided []string) {
 	return checkEach(history, func(o *operation) []string {
 		kinds := []string{"place", "read", "address", "ship", "cancel", "decline"}
@@ -124,7 +125,7 @@ func checkOrders(history []*operation) (broken, undecided []string) {
 	}, func(string) porcupine.Model { return model(orderState{}, stepOrder) })
 }
 
-// checkStock checks the same of the units on hand of each sku.
+// checkStock checks that the history of each sku's units on hand is linearizable.
 func checkStock(history []*operation) (broken, undecided []string) {
 	return checkEach(history, func(o *operation) (of []string) {
 		moved := (o.Kind == "place" || o.Kind == "cancel" || o.Kind == "decline") && o.accepted()
@@ -155,7 +156,7 @@ func model[S any](start S, step func(S, *operation) []S) porcupine.Model {
 	}).ToModel()
 }
 
-// checkEach checks the history of each object that an operation is about.
+// checkEach checks the history of each object; of returns the objects of an operation.
 func checkEach(
 	history []*operation, of func(*operation) []string, model func(string) porcupine.Model,
 ) (broken, undecided []string) {
