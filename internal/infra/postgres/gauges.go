@@ -18,7 +18,7 @@ const gaugeTimeout = 3 * time.Second
 // query runs over probe, a separate connection that works while the pool is exhausted.
 func PoolGauges(m *telemetry.Metrics, pool, probe *pgxpool.Pool) error {
 	return m.Gauges(gaugeTimeout, telemetry.Gauge{
-		Name: "orders.db.connections", About: "Connections of a pool: used, idle, and the most that it may have.",
+		Name: "orders.db.connections", About: "Connections of a pool: used, idle, and its maximum.",
 		Label: "state", Fixed: []string{"pool", pool.Config().ConnConfig.RuntimeParams["application_name"]},
 		Read: func(context.Context) (map[string]float64, error) {
 			s := pool.Stat()
@@ -27,7 +27,7 @@ func PoolGauges(m *telemetry.Metrics, pool, probe *pgxpool.Pool) error {
 			}, nil
 		},
 	}, telemetry.Gauge{
-		Name: "orders.db.writable", About: "Whether the database takes writes: 1, or 0 where it is read-only, as a standby is.",
+		Name: "orders.db.writable", About: "Whether the database accepts writes: 1, or 0 if it is read-only, for example a standby.",
 		Read: func(ctx context.Context) (map[string]float64, error) {
 			writable, err := Writable(ctx, probe)
 			if err == nil && !writable {
@@ -59,40 +59,40 @@ func BacklogGauges(m *telemetry.Metrics, pool *pgxpool.Pool, store *Store) error
 	var backlog KeyBacklog // queried by the first of its two gauges; gauges are read one after another
 	return m.Gauges(gaugeTimeout,
 		telemetry.Gauge{
-			Name: "orders.outbox.jobs", About: "Jobs of the outbox that are not completed, by River's state.", Label: "state",
+			Name: "orders.outbox.jobs", About: "Uncompleted outbox jobs, by River's state.", Label: "state",
 			Read: counts(pool, countJobs, "available", "cancelled", "discarded", "pending", "retryable", "running", "scheduled"),
 		},
 		telemetry.Gauge{
-			Name: "orders.outbox.oldest.age", About: "Age of the oldest live job of the outbox.", Unit: "s", Label: "kind",
+			Name: "orders.outbox.oldest.age", About: "Age of the oldest live outbox job.", Unit: "s", Label: "kind",
 			Read: counts(pool, oldestJobs, "charge-order", "refund-charge", "settle-payment"),
 		},
 		telemetry.Gauge{
 			Name: "orders.payments.open", Label: "status",
-			About: "Payments that the provider has not decided; refused: it refuses to, for a reason that a person can mend.",
+			About: "Pending payments; refused: the provider rejects the charge for a reason that an operator can fix.",
 			Read:  counts(pool, countPayments, "pending", "refused"),
 		},
 		telemetry.Gauge{
 			Name: "orders.payments.oldest.age", Unit: "s",
-			About: "Age of the oldest payment that the provider has neither decided nor refused.",
+			About: "Age of the oldest pending payment that is not refused.",
 			Read:  counts(pool, oldestPayment),
 		},
 		telemetry.Gauge{
-			Name: "orders.charges.unmatched", About: "Charges that no payment accounts for and that have not gone back.", Label: "kind",
+			Name: "orders.charges.unmatched", About: "Charges at the provider that match no payment and are not refunded.", Label: "kind",
 			Read: counts(pool, openUnmatched, "second_charge", "unknown_charge"),
 		},
 		telemetry.Gauge{
-			Name: "orders.refunds.open", About: "Refunds that the provider has not decided.", Label: "status",
+			Name: "orders.refunds.open", About: "Pending refunds.", Label: "status",
 			Read: counts(pool, countRefunds, "pending"),
 		},
 		telemetry.Gauge{
-			Name: "orders.idempotency.keys.expired", About: "Expired keys that the purge has not removed yet (counted to 100000).",
+			Name: "orders.idempotency.keys.expired", About: "Expired keys that the purge has not deleted yet (counted up to 100000).",
 			Read: func(ctx context.Context) (_ map[string]float64, err error) {
 				backlog, err = store.ExpiredKeys(ctx)
 				return map[string]float64{"": float64(backlog.Expired)}, err
 			},
 		},
 		telemetry.Gauge{
-			Name: "orders.idempotency.keys.oldest.expired.age", About: "How long ago the oldest of them expired.", Unit: "s",
+			Name: "orders.idempotency.keys.oldest.expired.age", About: "Time since the oldest of the expired keys expired.", Unit: "s",
 			Read: func(context.Context) (map[string]float64, error) {
 				return map[string]float64{"": backlog.Oldest.Seconds()}, nil
 			},

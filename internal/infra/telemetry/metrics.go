@@ -13,8 +13,8 @@ import (
 	"example.com/orders/internal/app"
 )
 
-// Metrics is every instrument of the service's own, by the name that Prometheus shows. docs/runbooks and the
-// dashboard in ops/ use the same names. No label is called job or instance: Prometheus gives those to what it scrapes.
+// Metrics holds the service's own instruments, named as Prometheus shows them. docs/runbooks and the
+// dashboard in ops/ use the same names. No label is called job or instance: Prometheus sets those itself.
 type Metrics struct {
 	meter metric.Meter
 
@@ -49,19 +49,19 @@ func newMetrics(m metric.Meter) (*Metrics, error) {
 		errs = append(errs, err)
 		return c
 	}
-	metrics.requests = histogram("orders.request.duration", "Requests by operation and problem code (ok: none).")
-	metrics.replays = counter("orders.idempotent.replays", "Answers given from a completed key.")
-	metrics.keyWait = histogram("orders.idempotency.key.wait", "Waits of duplicates for the request that has their key.")
-	metrics.txRetries = counter("orders.transaction.retries", "Transactions run again, by SQLSTATE.")
-	metrics.jobs = histogram("orders.job.duration", "Runs of jobs by kind and outcome.")
+	metrics.requests = histogram("orders.request.duration", "Duration of requests, by operation and problem code (ok: no problem).")
+	metrics.replays = counter("orders.idempotent.replays", "Stored responses replayed for an idempotency key.")
+	metrics.keyWait = histogram("orders.idempotency.key.wait", "Time that duplicates waited for the first request with their key.")
+	metrics.txRetries = counter("orders.transaction.retries", "Transactions retried, by SQLSTATE.")
+	metrics.jobs = histogram("orders.job.duration", "Duration of job runs, by kind and outcome.")
 	metrics.dispatch = histogram("orders.job.dispatch", "Time from a job's due time to its run.", 60, 300, 1800, 7200, 21600)
-	metrics.provider = histogram("orders.provider.call.duration", "Calls to the payment provider by call and outcome.")
+	metrics.provider = histogram("orders.provider.call.duration", "Duration of calls to the payment provider, by call and outcome.")
 	metrics.late = counter("orders.job.late.results", "Results dropped because another run had taken the job over.")
-	metrics.purged = counter("orders.idempotency.keys.purged", "Expired keys removed.")
-	metrics.purgeFailure = counter("orders.idempotency.purge.failures", "Runs of the purge that failed.")
-	metrics.keysSkipped = counter("orders.signing.keys.skipped", "Keys of the issuer that could not be used.")
+	metrics.purged = counter("orders.idempotency.keys.purged", "Expired idempotency keys deleted.")
+	metrics.purgeFailure = counter("orders.idempotency.purge.failures", "Failed runs of purge-idempotency-keys.")
+	metrics.keysSkipped = counter("orders.signing.keys.skipped", "Signing keys of the issuer that could not be used.")
 	metrics.reconciled = counter("orders.payments.reconciled", "Charges and refunds that reconcile-payments enqueued again.")
-	metrics.findings = counter("orders.payment.findings", "What was found out about money, by kind; see docs/runbooks.")
+	metrics.findings = counter("orders.payment.findings", "Payment findings that a person should check, by kind; see docs/runbooks.")
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (m *Metrics) Request(ctx context.Context, operation, code string, replayed 
 	}
 }
 
-// KeyWait counts a duplicate's wait; outcome is turn (its turn came) or timeout.
+// KeyWait counts a duplicate's wait; outcome is turn (the wait ended) or timeout.
 func (m *Metrics) KeyWait(ctx context.Context, outcome string, took time.Duration) {
 	m.keyWait.Record(ctx, took.Seconds(), labels("outcome", outcome))
 }
