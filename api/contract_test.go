@@ -395,6 +395,26 @@ func TestSchemasAreBounded(t *testing.T) {
 	})
 }
 
+// Ensure a string of a request that has a format has a pattern too: most formats are not validated, and the tests of
+// hostile input decide by the pattern whether a value is valid.
+func TestFormatsOfRequestsHaveAPattern(t *testing.T) {
+	t.Parallel()
+	eachOperation(t, func(t *testing.T, o operation) {
+		seen := map[*openapi3.Schema]bool{}
+		visit := func(at string, s *openapi3.Schema) {
+			if s.Type.Is(openapi3.TypeString) && s.Format != "" && s.Pattern == "" {
+				t.Errorf("%s has the format %s and no pattern: add one, since most formats are not validated", at, s.Format)
+			}
+		}
+		for _, p := range slices.Concat(load(t).Paths.Find(o.path).Parameters, o.Parameters) {
+			walkSchema(p.Value.Name, p.Value.Schema, seen, visit)
+		}
+		if o.RequestBody != nil {
+			walkSchema("body", o.RequestBody.Value.Content["application/json"].Schema, seen, visit)
+		}
+	})
+}
+
 // Ensure the version of a resource travels in the ETag and nowhere else.
 //
 // Standard: litespec/ext/concurrency#hide-provider-version-values
@@ -455,22 +475,24 @@ func requireText(t *testing.T, s *openapi3.Schema, accepted, refused []string) {
 	}
 }
 
+// walkSchema visits a schema and those in it, each once.
+func walkSchema(at string, ref *openapi3.SchemaRef, seen map[*openapi3.Schema]bool, visit func(string, *openapi3.Schema)) {
+	if ref == nil || seen[ref.Value] {
+		return
+	}
+	seen[ref.Value] = true
+	visit(at, ref.Value)
+	walkSchema(at+"[]", ref.Value.Items, seen, visit)
+	for name, property := range ref.Value.Properties {
+		walkSchema(at+"."+name, property, seen, visit)
+	}
+}
+
 // eachSchema visits every schema of the contract: components, parameters, headers and bodies.
 func eachSchema(t *testing.T, visit func(at string, s *openapi3.Schema)) {
 	t.Helper()
 	seen := map[*openapi3.Schema]bool{}
-	var walk func(at string, ref *openapi3.SchemaRef)
-	walk = func(at string, ref *openapi3.SchemaRef) {
-		if ref == nil || seen[ref.Value] {
-			return
-		}
-		seen[ref.Value] = true
-		visit(at, ref.Value)
-		walk(at+"[]", ref.Value.Items)
-		for name, property := range ref.Value.Properties {
-			walk(at+"."+name, property)
-		}
-	}
+	walk := func(at string, ref *openapi3.SchemaRef) { walkSchema(at, ref, seen, visit) }
 	doc := load(t)
 	for name, ref := range doc.Components.Schemas {
 		walk(name, ref)

@@ -114,7 +114,7 @@ func welcome(s *stack.Stack, lab string) error {
 The order service runs.
 
   API       %[1]s      its contract, to read and to try: %[6]s
-  lab:      %[5]s run a scenario, and see what every part did
+  lab       %[5]s run a scenario, and see what every part did
   ops       %[4]s      /livez, /readyz, /metrics, /debug/pprof/, and the jobs at /riverui/jobs?state=completed
   sandbox   %[2]s      the payment provider's stand-in: GET /ledger, PUT /faults, POST /token
 
