@@ -154,8 +154,9 @@ func TestPagesPointAtWhatExists(t *testing.T) {
 		text := blocks.ReplaceAllString(read(t, page), "")
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
 			if !strings.Contains(m[1], "://") {
-				_, err := os.Stat(filepath.Join(filepath.Dir(page), filepath.FromSlash(m[1])))
-				require.NoError(t, err, page)
+				if _, err := os.Stat(filepath.Join(filepath.Dir(page), filepath.FromSlash(m[1]))); err != nil {
+					t.Errorf("docs/%s links to %s, which does not exist", page, m[1])
+				}
 			}
 		}
 		for _, m := range testName.FindAllStringSubmatch(text, -1) {
