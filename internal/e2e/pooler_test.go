@@ -21,7 +21,7 @@ func startPooled(t *testing.T, env ...string) *testkit.Service {
 	t.Helper()
 	testkit.MarkGoroutines(t)
 	database := pgtest.Database(t, pgtest.Migrator(migrations.Digest(), migrations.UpDB))
-	pooled := testkit.StartPgBouncer(t, database)
+	pooled := startPgBouncer(t, database)
 	s := testkit.StartOn(t, database, patient(append([]string{"DATABASE_URL", pooled, "DB_POOLER", "transaction"}, env...)...)...)
 	s.Product(t, "TEA-001", 1999, 1000)
 	return s
@@ -86,7 +86,7 @@ func TestPoolerSettingIsNeeded(t *testing.T) {
 	t.Parallel()
 	database := pgtest.Database(t, pgtest.Migrator(migrations.Digest(), migrations.UpDB))
 	c := config.Database{
-		Variable: "DATABASE_URL", URL: testkit.StartPgBouncer(t, database), MaxConns: 2, ConnectTimeout: time.Second,
+		Variable: "DATABASE_URL", URL: startPgBouncer(t, database), MaxConns: 2, ConnectTimeout: time.Second,
 		AcquireTimeout: testkit.Wait,
 	}
 	_, err := postgres.Open(t.Context(), c, "test", noop.NewTracerProvider())

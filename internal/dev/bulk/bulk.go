@@ -4,6 +4,7 @@
 package bulk
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -160,10 +161,7 @@ func (s source) copy(ctx context.Context, tx pgx.Tx, templates, from, to int) er
 	}
 	values := make([]string, len(columns))
 	for i, c := range columns {
-		values[i] = "t." + c
-		if sql := s.own[c]; sql != "" {
-			values[i] = sql
-		}
+		values[i] = cmp.Or(s.own[c], "t."+c)
 	}
 	_, err = tx.Exec(ctx, `
 		INSERT INTO `+s.table+` (`+strings.Join(columns, ", ")+`)

@@ -2,6 +2,7 @@
 package child
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -77,11 +78,7 @@ func Start(c Command) (*Process, error) {
 	defer watch.Close()
 	p := &Process{name: c.Argv[0], pipe: pipe, ready: make(chan struct{}), done: make(chan struct{})}
 	p.output.next = c.Output
-	signal := c.Orphan
-	if signal == "" {
-		signal = "KILL"
-	}
-	p.cmd = exec.Command("/bin/sh", append([]string{"-c", guard, "guard", signal, c.Remove}, c.Argv...)...)
+	p.cmd = exec.Command("/bin/sh", append([]string{"-c", guard, "guard", cmp.Or(c.Orphan, "KILL"), c.Remove}, c.Argv...)...)
 	p.cmd.Dir = c.Dir
 	for _, name := range []string{"PATH", "LD_LIBRARY_PATH"} {
 		if v, ok := os.LookupEnv(name); ok {

@@ -3,6 +3,7 @@
 package issuer
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -74,14 +75,11 @@ func (i *Issuer) Token(sub, tenant, scope string, life time.Duration) (string, e
 	if sub == "" {
 		return "", errors.New("sub is required")
 	}
-	if tenant == "" {
-		tenant = DefaultTenant
-	}
 	now := i.now()
 	token, err := jwt.NewBuilder().
 		Issuer(i.name).Audience([]string{i.audience}).Subject(sub).JwtID("tok_"+rand.Text()).
 		IssuedAt(now).Expiration(now.Add(life)).
-		Claim("tenant", tenant).Claim("scope", scope).
+		Claim("tenant", cmp.Or(tenant, DefaultTenant)).Claim("scope", scope).
 		Build()
 	if err != nil {
 		return "", fmt.Errorf("build token: %w", err)

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -74,10 +75,7 @@ func (r *run) view(ctx context.Context) runView {
 	r.readJobs(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	end := r.ended
-	if end.IsZero() {
-		end = time.Now()
-	}
+	end := cmp.Or(r.ended, time.Now())
 	b := newBuilder(r.began, end, r.spans)
 	return runView{
 		ID: r.id, Scenario: r.scenario, State: r.state, Took: end.Sub(r.began).Microseconds(), Lanes: lanes(),

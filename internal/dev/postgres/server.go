@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,9 +54,7 @@ type Server struct {
 // Start starts a server and returns once it answers queries. The context bounds the start only: the server runs until
 // Stop, or until this process ends.
 func Start(ctx context.Context, o Options) (*Server, error) {
-	if o.Log == nil {
-		o.Log = io.Discard
-	}
+	o.Log = cmp.Or(o.Log, io.Discard)
 	install, err := find(ctx, scripts.PostgreSQL)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,9 @@
 package sandbox
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // Ledger is the money that really moved or tried to: what a test or a reader compares with the service's own books.
 type Ledger struct {
@@ -49,12 +52,7 @@ func (st *state) ledgerRefunds() []LedgerRefund {
 	out := make([]LedgerRefund, 0, len(st.refunds.items))
 	for _, r := range st.refunds.items {
 		of := st.intents.get(r.PaymentIntent).Metadata
-		meta := func(name string) string {
-			if value := r.Metadata[name]; value != "" {
-				return value
-			}
-			return of[name]
-		}
+		meta := func(name string) string { return cmp.Or(r.Metadata[name], of[name]) }
 		out = append(out, LedgerRefund{
 			ID: r.ID, TenantID: meta("tenant_id"), OrderID: meta("order_id"), RefundID: r.Metadata["refund_id"],
 			Amount: r.Amount, Status: r.Status,

@@ -7,6 +7,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -85,12 +86,7 @@ func withDefaults(cfg Config) Config {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
-	if cfg.SearchLag == 0 {
-		cfg.SearchLag = DefaultSearchLag
-	}
+	cfg.Log, cfg.SearchLag = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)), cmp.Or(cfg.SearchLag, DefaultSearchLag)
 	if len(cfg.EventSecrets) == 0 {
 		cfg.EventSecrets = []string{DefaultEventSecret}
 	}

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,15 +25,9 @@ type Settings struct {
 // SettingsFromEnv reads SANDBOX_ADDR, AUTH_ISSUER, AUTH_AUDIENCE, SANDBOX_STATE, SANDBOX_EVENTS_URL and
 // SANDBOX_EVENTS_SECRET (one secret, or several with commas between). An error names its variable.
 func SettingsFromEnv(getenv func(string) string) (Settings, error) {
-	or := func(name, fallback string) string {
-		if value := getenv(name); value != "" {
-			return value
-		}
-		return fallback
-	}
-	set := Settings{Addr: or("SANDBOX_ADDR", "127.0.0.1:8089"), Config: Config{
-		Issuer:    or("AUTH_ISSUER", "http://127.0.0.1:8089"),
-		Audience:  or("AUTH_AUDIENCE", "orders-api"),
+	set := Settings{Addr: cmp.Or(getenv("SANDBOX_ADDR"), "127.0.0.1:8089"), Config: Config{
+		Issuer:    cmp.Or(getenv("AUTH_ISSUER"), "http://127.0.0.1:8089"),
+		Audience:  cmp.Or(getenv("AUTH_AUDIENCE"), "orders-api"),
 		StateFile: getenv("SANDBOX_STATE"), EventsURL: getenv("SANDBOX_EVENTS_URL"),
 		EventSecrets: strings.FieldsFunc(getenv("SANDBOX_EVENTS_SECRET"), func(r rune) bool { return r == ',' }),
 	}}

@@ -3,6 +3,7 @@
 package spans
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -56,10 +57,7 @@ func of(s sdk.ReadOnlySpan) Span {
 		span.Attributes[string(a.Key)] = a.Value.String()
 	}
 	if s.Status().Code == codes.Error {
-		span.Error = s.Status().Description
-		if span.Error == "" {
-			span.Error = "failed"
-		}
+		span.Error = cmp.Or(s.Status().Description, "failed")
 	}
 	return span
 }

@@ -13,15 +13,15 @@ import (
 	"example.com/orders/internal/infra/telemetry"
 )
 
-// catalogue is what a new database of tenant default holds, in EUR cents and units.
-func catalogue() []struct {
+// product is one of the catalogue, in EUR cents and units.
+type product struct {
 	sku, name     string
 	price, onHand int64
-} {
-	return []struct {
-		sku, name     string
-		price, onHand int64
-	}{
+}
+
+// catalogue is what a new database of tenant default holds.
+func catalogue() []product {
+	return []product{
 		{"TEA-001", "Sencha, 100 g", 1999, 100_000},
 		{"MUG-001", "Stoneware mug", 1250, 100_000},
 		{"RARE-001", "Lamp, numbered edition", 25_000, 5},
@@ -43,17 +43,17 @@ func (s *Stack) Seed(ctx context.Context) error {
 	service := app.New(store, postgres.NewReader(store), nil, app.Settings{KeyRetention: c.KeyRetention},
 		telemetry.Findings{Metrics: s.Tel.Metrics, Log: s.Log})
 	for _, p := range catalogue() {
-		if err := addProduct(ctx, service, p.sku, p.name, p.price, p.onHand); err != nil {
+		if err := addProduct(ctx, service, p); err != nil {
 			return fmt.Errorf("seed %s: %w", p.sku, err)
 		}
 	}
 	return nil
 }
 
-func addProduct(ctx context.Context, service *app.Service, sku, name string, price, onHand int64) error {
+func addProduct(ctx context.Context, service *app.Service, p product) error {
 	seeder := app.Actor{Tenant: "default", ID: "seed", Scopes: []string{app.ScopeCatalogWrite}}
-	_, err := service.PutProduct(ctx, seeder, app.PutProductInput{SKU: sku, Create: true, Details: domain.ProductDetails{
-		Name: name, Price: domain.Money{Amount: price, Currency: "EUR"}, Active: true,
+	_, err := service.PutProduct(ctx, seeder, app.PutProductInput{SKU: p.sku, Create: true, Details: domain.ProductDetails{
+		Name: p.name, Price: domain.Money{Amount: p.price, Currency: "EUR"}, Active: true,
 	}})
 	var refused *domain.Error
 	if errors.As(err, &refused) && refused.Code == app.CodeProductExists {
@@ -63,10 +63,10 @@ func addProduct(ctx context.Context, service *app.Service, sku, name string, pri
 		return err
 	}
 	_, err = service.AdjustStock(ctx, seeder, app.Keyed[domain.StockState]{
-		Key: "seed-" + sku, Route: "seed " + sku,
+		Key: "seed-" + p.sku, Route: "seed " + p.sku,
 		Render: func(domain.StockState) (app.Reply, error) {
 			return app.Reply{Status: 200, Header: []byte("{}"), Body: []byte{}}, nil
 		},
-	}, app.AdjustStockInput{SKU: sku, Delta: onHand})
+	}, app.AdjustStockInput{SKU: p.sku, Delta: p.onHand})
 	return err
 }

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -41,12 +42,7 @@ type throwaway struct {
 
 // Throwaway starts a throw-away service. stop ends it, also when it was started in part.
 func Throwaway(ctx context.Context, o ThrowawayOptions) (service *scenario.Service, stop func() error, err error) {
-	if o.Log == nil {
-		o.Log = io.Discard
-	}
-	if o.Notes == nil {
-		o.Notes = io.Discard
-	}
+	o.Log, o.Notes = cmp.Or(o.Log, io.Discard), cmp.Or(o.Notes, io.Discard)
 	t := &throwaway{options: o, Stack: &Stack{
 		Sealed: true, Notes: o.Notes, Log: telemetry.NewLog(o.Log, "orders-dev"),
 		Env: map[string]string{

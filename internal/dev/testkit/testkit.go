@@ -3,6 +3,7 @@
 package testkit
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"maps"
@@ -154,12 +155,7 @@ func (s *Service) telemetry(t testing.TB, part string) *telemetry.Telemetry {
 
 func (s *Service) lookup(name string) (string, bool) { v, ok := s.Env[name]; return v, ok }
 
-func (s *Service) log() *slog.Logger {
-	if s.Log != nil {
-		return s.Log
-	}
-	return Log()
-}
+func (s *Service) log() *slog.Logger { return cmp.Or(s.Log, Log()) }
 
 // Log is silent unless a test is to be watched.
 func Log() *slog.Logger { return slog.New(slog.DiscardHandler) }

@@ -1,6 +1,7 @@
 package pgtest
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -46,10 +47,10 @@ func config(admin string) (pgtestdb.Config, error) {
 		return pgtestdb.Config{}, fmt.Errorf("parse: %w", err)
 	}
 	user, password, _ := strings.Cut(u.User.String(), ":")
-	conf := pgtestdb.Config{
+	return pgtestdb.Config{
 		DriverName: "pgx",
 		Host:       u.Hostname(),
-		Port:       u.Port(),
+		Port:       cmp.Or(u.Port(), "5432"),
 		User:       user,
 		Password:   password,
 		Database:   strings.TrimPrefix(u.EscapedPath(), "/"),
@@ -57,11 +58,7 @@ func config(admin string) (pgtestdb.Config, error) {
 		TestRole:   role(admin),
 		// Tests that play a crash leave connections behind on purpose.
 		ForceTerminateConnections: true,
-	}
-	if conf.Port == "" {
-		conf.Port = "5432"
-	}
-	return conf, nil
+	}, nil
 }
 
 // role differs from server to server, because pgtestdb remembers by the role's name, for the life of the process, which

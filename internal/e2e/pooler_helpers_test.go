@@ -1,4 +1,4 @@
-package testkit
+package e2e
 
 import (
 	"fmt"
@@ -16,6 +16,7 @@ import (
 
 	"example.com/orders/internal/dev/child"
 	"example.com/orders/internal/dev/postgres"
+	"example.com/orders/internal/dev/testkit"
 )
 
 // bouncerSettings makes sessions rare, so that the transactions of one client really run in different ones.
@@ -32,9 +33,9 @@ default_pool_size = 3
 max_client_conn = 200
 `
 
-// StartPgBouncer starts a PgBouncer in transaction mode before a database and returns its address. It skips the test
+// startPgBouncer starts a PgBouncer in transaction mode before a database and returns its address. It skips the test
 // where there is no PgBouncer.
-func StartPgBouncer(t testing.TB, databaseURL string) string {
+func startPgBouncer(t testing.TB, databaseURL string) string {
 	t.Helper()
 	program := pgBouncer(t)
 	u, err := url.Parse(databaseURL)
@@ -53,13 +54,13 @@ func StartPgBouncer(t testing.TB, databaseURL string) string {
 	bouncer, err := child.Start(child.Command{Argv: append([]string{program}, args...)})
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		_ = bouncer.Stop(os.Kill, Wait)
+		_ = bouncer.Stop(os.Kill, testkit.Wait)
 		if t.Failed() {
 			t.Log(bouncer.Output())
 		}
 	})
 	u.Host = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	Eventually(t, "PgBouncer", func() bool {
+	testkit.Eventually(t, "PgBouncer", func() bool {
 		conn, err := net.DialTimeout("tcp", u.Host, time.Second)
 		if err == nil {
 			_ = conn.Close()
