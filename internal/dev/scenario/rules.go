@@ -5,8 +5,8 @@ package scenario
 func RuleText(id string) string {
 	return map[string]string{
 		"apply-http-version-preconditions": "A response has the version as a strong ETag, and a write sends it back in If-Match.",
-		"canonicalize-request-fingerprints": "A fingerprint is made of the mapped command, the route and the actor: other spacing is the same request, " +
-			"another quantity is not.",
+		"canonicalize-request-fingerprints": "The fingerprint covers the mapped command, the route and the actor, so white space does not change it, " +
+			"but a different quantity does.",
 		"compare-expected-aggregate-versions":     "The version that the caller read is compared in the transaction that makes the change.",
 		"define-concurrent-retry-behavior":        "Each operation's record states what a duplicate gets while the first request is running: it waits.",
 		"delay-irreversible-provider-calls":       "A card is charged only after the order has been committed.",
