@@ -30,7 +30,7 @@ func TestScenariosAreComplete(t *testing.T) {
 		require.NotEmpty(t, s.Tests, s.ID)
 		for _, rule := range s.Rules {
 			require.NotEmpty(t, RuleText(rule), rule)
-			require.Contains(t, page, " ### "+rule+" "+RuleText(rule)+" Code: ", s.ID)
+			require.Equal(t, sentenceOf(page, rule), RuleText(rule), "the sentence of docs/standard.md on %s", rule)
 		}
 		for _, link := range append(s.Code, s.Tests...) {
 			_, line := link.Find(os.DirFS(root))
@@ -41,6 +41,13 @@ func TestScenariosAreComplete(t *testing.T) {
 			require.LessOrEqual(t, k.Default, k.Max, s.ID)
 		}
 	}
+}
+
+// sentenceOf returns the sentence of a rule on the page, which is in one line.
+func sentenceOf(page, rule string) string {
+	_, rest, _ := strings.Cut(page, " ### "+rule+" ")
+	sentence, _, _ := strings.Cut(rest, " Code: ")
+	return sentence
 }
 
 // Ensure a knob that is not there, or a value out of its bounds, is refused, and what is not chosen has its default.
