@@ -28,10 +28,10 @@ func TestRunbookProviderEvents(t *testing.T) {
 	require.NoError(t, o.Sandbox.FailRefund(o.refunds(order, "succeeded")[0].ID))
 	require.Equal(t, "succeeded", o.refundStatus(order))
 
-	out := o.follow("provider-events.md", []string{"Look"})
+	out := o.follow("provider-events.md", []string{"Diagnose"})
 	require.Contains(t, out, `code="invalid_signature"`)
 	require.Contains(t, out, "payment_intent.succeeded")
 	require.Contains(t, out, "refund.failed")
-	o.follow("provider-events.md", []string{"Send again"}, "01a2299d-f76c-7627-b569-52ba45123348", order)
+	o.follow("provider-events.md", []string{"Redeliver"}, "01a2299d-f76c-7627-b569-52ba45123348", order)
 	testkit.Eventually(t, "failed refund", func() bool { return o.refundStatus(order) == "failed" })
 }

@@ -86,12 +86,12 @@ func TestRunbookProviderOutage(t *testing.T) {
 	o.work()
 	order := o.place("pm_card_visa")
 	o.jobFailed("charge-order", order)
-	out := o.follow("provider-outage.md", []string{"Look"})
+	out := o.follow("provider-outage.md", []string{"Diagnose"})
 	require.Contains(t, out, "429")
 	o.exec(`UPDATE river_job SET scheduled_at = now() + interval '1 hour' WHERE kind = 'charge-order'`)
-	o.follow("provider-outage.md", []string{"Do"}) // which ends by taking the faults away
+	o.follow("provider-outage.md", []string{"Act"}) // which ends by taking the faults away
 	o.exec(`UPDATE river_job SET scheduled_at = now() + interval '1 hour' WHERE kind = 'charge-order' AND state = 'retryable'`)
-	o.follow("provider-outage.md", []string{"Do"})
+	o.follow("provider-outage.md", []string{"Act"})
 	o.alice.PaymentStatus(order, "succeeded")
 	require.Equal(t, 1, o.charged(order))
 }
