@@ -39,7 +39,7 @@ func (n *nemesis) rage(length time.Duration) {
 	deeds := slices.Concat(
 		slices.Repeat([]func(){n.kill}, 4), slices.Repeat([]func(){n.pause}, 2), slices.Repeat([]func(){n.stopDatabase}, 2),
 		slices.Repeat([]func(){n.harmLink}, 5), slices.Repeat([]func(){n.loseCommit}, 8),
-		slices.Repeat([]func(){n.upsetProvider}, 5), []func(){n.finishProcessing},
+		slices.Repeat([]func(){n.upsetProvider}, 5), []func(){n.finishProcessing, n.skew, n.migrate},
 	)
 	for end := time.Now().Add(length); time.Now().Before(end); {
 		deeds[n.dice.IntN(len(deeds))]()
@@ -52,6 +52,7 @@ func (n *nemesis) rage(length time.Duration) {
 	for _, p := range n.parts {
 		n.revive(p)
 	}
+	n.finishMigration()
 }
 
 // span is a time between two numbers of milliseconds.

@@ -43,14 +43,16 @@ const pauseLength = 5 * time.Second
 // world is everything that runs, and the ways between.
 type world struct {
 	*testkit.Service
-	t      testing.TB
-	began  time.Time
-	server *postgres.Server
-	apis   []string // where clients reach each API
-	links  map[string]*testkit.Proxy
-	wires  []*testkit.Proxy // before the database of each process
-	parts  []*part
-	seen   map[string]int64 // see witness
+	t        testing.TB
+	began    time.Time
+	server   *postgres.Server
+	apis     []string // where clients reach each API
+	links    map[string]*testkit.Proxy
+	wires    []*testkit.Proxy // before the database of each process
+	parts    []*part
+	skewed   map[string]string // programs whose clock is ahead; nil: none are used
+	migrator *migrator
+	seen     map[string]int64 // see witness
 
 	mu      sync.Mutex
 	broken  []string // what the run itself has seen against the rules
@@ -62,6 +64,7 @@ type world struct {
 type part struct {
 	name, command string
 	env           map[string]string
+	skewed        bool // its clock is ahead
 	running       *testkit.Running
 	logs          []*testkit.Running // of all its lives
 }
@@ -69,6 +72,9 @@ type part struct {
 func startWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{t: t, links: map[string]*testkit.Proxy{}, seen: map[string]int64{}}
+	if time.Duration(*seconds)*time.Second >= skewFrom {
+		w.skewed = buildSkewed(t)
+	}
 	w.startDatabase()
 	provider := testkit.Sandbox(t)
 	w.Sandbox = provider.Sandbox
@@ -104,6 +110,7 @@ func (w *world) startDatabase() {
 	w.t.Cleanup(func() { require.NoError(w.t, w.server.Stop()) })
 	owner, service, err := w.server.Separate(ctx, "orders")
 	require.NoError(w.t, err)
+	w.migrator = newMigrator(w.t, owner)
 	pool := pgtest.Open(w.t, owner)
 	require.NoError(w.t, migrations.Up(ctx, pool))
 	pgtest.Close(w.t, pool)
@@ -141,7 +148,11 @@ func freeAddress(t testing.TB) string {
 }
 
 func (w *world) launch(p *part) {
-	p.running = testkit.Launch(w.t, p.command, p.env)
+	if p.skewed {
+		p.running = testkit.LaunchBinary(w.t, w.skewed[p.command], p.env)
+	} else {
+		p.running = testkit.Launch(w.t, p.command, p.env)
+	}
 	p.logs = append(p.logs, p.running)
 }
 

@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -26,9 +27,17 @@ var binaries struct {
 // Binary builds a command of this module and returns its path.
 func Binary(t testing.TB, command string) string {
 	t.Helper()
+	return Overlaid(t, command, "", nil)
+}
+
+// Overlaid is Binary with files that the build replaces or adds, by their path. variant tells this build from others of the
+// command.
+func Overlaid(t testing.TB, command, variant string, replaced map[string][]byte) string {
+	t.Helper()
 	binaries.Lock()
 	defer binaries.Unlock()
-	if path := binaries.built[command]; path != "" {
+	name := command + variant
+	if path := binaries.built[name]; path != "" {
 		return path
 	}
 	if binaries.dir == "" {
@@ -36,13 +45,30 @@ func Binary(t testing.TB, command string) string {
 		require.NoError(t, err)
 		binaries.dir, binaries.built = dir, map[string]string{}
 	}
-	path := filepath.Join(binaries.dir, command)
+	path := filepath.Join(binaries.dir, name)
 	ctx, cancel := context.WithTimeout(t.Context(), buildWait)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, "go", "build", "-o", path, "example.com/orders/cmd/"+command).CombinedOutput()
+	overlay := writeOverlay(t, replaced)
+	out, err := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, "-o", path, "example.com/orders/cmd/"+command).CombinedOutput()
 	require.NoError(t, err, string(out))
-	binaries.built[command] = path
+	binaries.built[name] = path
 	return path
+}
+
+// writeOverlay writes what the flag -overlay of the go command reads.
+func writeOverlay(t testing.TB, replaced map[string][]byte) string {
+	t.Helper()
+	dir, files := t.TempDir(), map[string]string{}
+	for path, text := range replaced {
+		file := filepath.Join(dir, fmt.Sprint(len(files))+filepath.Ext(path))
+		require.NoError(t, os.WriteFile(file, text, 0o600))
+		files[path] = file
+	}
+	raw, err := json.Marshal(map[string]any{"Replace": files})
+	require.NoError(t, err)
+	overlay := filepath.Join(dir, "overlay.json")
+	require.NoError(t, os.WriteFile(overlay, raw, 0o600))
+	return overlay
 }
 
 // RemoveBinaries removes what Process has built. TestMain calls it when the tests are over.

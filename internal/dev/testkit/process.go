@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -50,12 +51,18 @@ func Refused(t testing.TB, command string, env map[string]string) string {
 // Launch is Process without the wait until it works.
 func Launch(t testing.TB, command string, env map[string]string) *Running {
 	t.Helper()
-	process, err := child.Start(child.Command{Argv: []string{Binary(t, command)}, Env: env})
+	return LaunchBinary(t, Binary(t, command), env)
+}
+
+// LaunchBinary is Launch for a binary that has been built.
+func LaunchBinary(t testing.TB, path string, env map[string]string, arguments ...string) *Running {
+	t.Helper()
+	process, err := child.Start(child.Command{Argv: append([]string{path}, arguments...), Env: env})
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		_ = process.Stop(os.Kill, Wait)
 		if t.Failed() {
-			t.Logf("%s:\n%s", command, process.Output())
+			t.Logf("%s:\n%s", filepath.Base(path), process.Output())
 		}
 	})
 	return &Running{Process: process, PID: process.PID(), t: t}
