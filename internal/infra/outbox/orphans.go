@@ -34,11 +34,18 @@ ORDER BY since LIMIT $2`
 // oneAtATime takes an advisory lock, so that a run waits for a concurrent one and then sees its jobs.
 const oneAtATime = `SELECT pg_advisory_xact_lock(hashtextextended('reconcile-payments', 0))`
 
+// hashJoin keeps PostgreSQL from a nested loop over all pairs of waiting payments and live jobs. It would choose one after a
+// burst of jobs that no ANALYZE has counted yet, and the search would never end within the statement's timeout.
+const hashJoin = `SET LOCAL enable_nestloop = off`
+
 // Orphans implements app.Outbox.
 func (t transaction) Orphans(ctx context.Context, before time.Time, limit int) ([]app.Orphan, error) {
 	tx := t.s.Immediate()
 	if _, err := tx.Exec(ctx, oneAtATime); err != nil {
 		return nil, fmt.Errorf("wait for the concurrent run: %w", err)
+	}
+	if _, err := tx.Exec(ctx, hashJoin); err != nil {
+		return nil, fmt.Errorf("prepare the search for orphans: %w", err)
 	}
 	rows, _ := tx.Query(ctx, orphans, before, limit)
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (o app.Orphan, err error) {
