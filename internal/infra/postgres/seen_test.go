@@ -77,6 +77,30 @@ func TestAsSeenLocksBoth(t *testing.T) {
 	}
 }
 
+// Ensure AsSeen locks the order before the payment, as every other transaction does: in the other order two transactions could
+// wait for each other.
+func TestAsSeenLocksTheOrderFirst(t *testing.T) {
+	t.Parallel()
+	s := newSaving(t)
+	seen, ended := s.look(), make(chan error, 1)
+	holder, err := s.pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer holder.Rollback(t.Context()) //nolint:errcheck // it has changed nothing
+	_, err = holder.Exec(t.Context(), `SELECT FROM orders FOR UPDATE`)
+	require.NoError(t, err)
+	go func() {
+		ended <- s.InTx(t.Context(), func(ctx context.Context, tx app.Tx) error {
+			_, _, err := tx.Orders().AsSeen(ctx, seen)
+			return err
+		})
+	}()
+	s.awaitLockWait()
+	_, err = holder.Exec(t.Context(), `SELECT FROM payments FOR UPDATE NOWAIT`)
+	require.NoError(t, err, "the payment is locked while the order is waited for")
+	require.NoError(t, holder.Rollback(t.Context()))
+	require.NoError(t, receive(t, ended))
+}
+
 // Ensure the time of such a transaction goes on from the database's time that was seen, and stays the same in it.
 func TestAsSeenGoesOnFromTheTimeThatWasSeen(t *testing.T) {
 	t.Parallel()
