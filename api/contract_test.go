@@ -1,4 +1,4 @@
-// Package api_test holds the contract to the house rules: what every operation declares, whoever adds the next one.
+// Package api_test checks the conventions of the contract: what every operation, also a new one, must declare.
 package api_test
 
 import (

@@ -14,7 +14,7 @@ import (
 )
 
 // Place an order so that it is placed once, whatever happens to the network or to this process. The key is noted beside
-// the cart before the first attempt: whoever comes back to the cart later calls with the same key and gets the same order.
+// the cart before the first attempt: a later call for the same cart uses the same key and gets the same order.
 func Example_placeAnOrder() {
 	token := func(context.Context) (string, error) { return "an access token with orders:write", nil }
 	orders, err := client.New("http://127.0.0.1:8080", token)
@@ -37,7 +37,7 @@ func Example_placeAnOrder() {
 	var refused *client.Problem
 	switch {
 	case errors.As(err, &gaveUp): // first, since it can wrap a Problem
-		fmt.Println("nobody knows yet; try again later with the key", gaveUp.Key)
+		fmt.Println("the outcome is not known yet; try again later with the key", gaveUp.Key)
 	case errors.As(err, &refused):
 		fmt.Println("not placed:", refused.Code, refused.Detail)
 	case err != nil:

@@ -205,7 +205,7 @@ func TestLostAnswerOfAVersionedWrite(t *testing.T) {
 	require.EqualValues(t, 1300, edited.Value.Price.Amount)
 }
 
-// Ensure a conflict with somebody else stays a conflict: after a lost request, and where nothing was lost.
+// Ensure a conflict with another caller stays a conflict: after a lost request, and where nothing was lost.
 func TestSomebodyElsesChangeIsAConflict(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -225,7 +225,7 @@ func TestSomebodyElsesChangeIsAConflict(t *testing.T) {
 	require.True(t, client.HasCode(err, openapi.ProblemCodeVersionConflict), "nothing was lost, so it cannot be its own")
 }
 
-// Ensure Update merges what eight editors do at once: nobody's change is lost, nobody sees a conflict.
+// Ensure Update merges what eight editors do at once: no change is lost and no editor sees a conflict.
 func TestUpdateLosesNobodysChange(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -255,7 +255,7 @@ func TestUpdateLosesNobodysChange(t *testing.T) {
 	require.EqualValues(t, 1999+8, tea.Value.Price.Amount)
 }
 
-// Ensure a change that somebody else got ahead of is made anew on what they left, and that a refusal ends the update.
+// Ensure Update repeats a change on the new state when another caller was faster, and that a refusal ends the update.
 func TestUpdateReadsAgain(t *testing.T) {
 	t.Parallel()
 	s := start(t)

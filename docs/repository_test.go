@@ -40,7 +40,7 @@ func goFiles(t testing.TB, folder string, keep func(name string) bool) map[strin
 			return nil
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.SkipObjectResolution)
-		if err == nil { // a file that somebody is writing at this moment is the compiler's business
+		if err == nil { // a file that does not parse is reported by the compiler
 			files[strings.TrimPrefix(filepath.ToSlash(path), root+"/")] = file
 		}
 		return nil

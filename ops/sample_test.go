@@ -135,7 +135,7 @@ func (w *world) with(name, selector string, value func(time.Duration) float64) *
 	return changed
 }
 
-// without returns a world in which nobody shows a metric.
+// without returns the sample without a metric.
 func (w *world) without(name string) *world {
 	rest := &world{series: slices.Clone(w.series)}
 	rest.series = slices.DeleteFunc(rest.series, func(s series) bool { return s.labels.Get(labels.MetricName) == name })

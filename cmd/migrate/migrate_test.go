@@ -120,18 +120,18 @@ func TestFailuresAreOneLine(t *testing.T) {
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, closed.Close())
-	nobody := "postgres://orders:secret@" + closed.Addr().String() + "/orders"
+	unreachable := "postgres://orders:secret@" + closed.Addr().String() + "/orders"
 	for _, c := range []struct {
 		env  []string
 		want string
 	}{
 		{nil, "DATABASE_URL is not set"},
 		{[]string{"DATABASE_URL=http://x"}, "DATABASE_URL must be"},
-		{[]string{"MIGRATE_DATABASE_URL=http://x", "DATABASE_URL=" + nobody}, "MIGRATE_DATABASE_URL must be"},
-		{[]string{"DATABASE_URL=" + nobody, "DB_POOLER=transaction"}, "MIGRATE_DATABASE_URL is not set"},
-		{[]string{"DATABASE_URL=" + nobody, "DB_CONNECT_TIMEOUT=1s"}, "DATABASE_URL: no answer from the database within "},
-		{[]string{"MIGRATE_DATABASE_URL=" + nobody, "DB_CONNECT_TIMEOUT=1s"}, "MIGRATE_DATABASE_URL: no answer"},
-		{[]string{"DATABASE_URL=" + nobody, "MIGRATE_TIMEOUT=soon"}, "MIGRATE_TIMEOUT must be"},
+		{[]string{"MIGRATE_DATABASE_URL=http://x", "DATABASE_URL=" + unreachable}, "MIGRATE_DATABASE_URL must be"},
+		{[]string{"DATABASE_URL=" + unreachable, "DB_POOLER=transaction"}, "MIGRATE_DATABASE_URL is not set"},
+		{[]string{"DATABASE_URL=" + unreachable, "DB_CONNECT_TIMEOUT=1s"}, "DATABASE_URL: no answer from the database within "},
+		{[]string{"MIGRATE_DATABASE_URL=" + unreachable, "DB_CONNECT_TIMEOUT=1s"}, "MIGRATE_DATABASE_URL: no answer"},
+		{[]string{"DATABASE_URL=" + unreachable, "MIGRATE_TIMEOUT=soon"}, "MIGRATE_TIMEOUT must be"},
 	} {
 		up := start(t, "up", c.env...)
 		require.Error(t, up.end())

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Ensure only a peer in one of the networks is trusted, also where IPv6 sockets show IPv4 addresses, and by default nobody.
+// Ensure only a peer in one of the networks is trusted, also where IPv6 sockets show IPv4 addresses, and by default no peer is.
 func TestTrustedPeers(t *testing.T) {
 	t.Parallel()
 	networks := []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("fd00::/8")}

@@ -29,7 +29,7 @@ func stored(state, etag, address string) *operation {
 }
 
 // Ensure the check of orders refuses the histories of a service that loses a change, makes one twice, forgets one, or lets
-// a stale one through, and accepts those in which nobody can know.
+// a stale one through, and accepts those that stay undecided.
 func TestOrderHistories(t *testing.T) {
 	t.Parallel()
 	placed := func() *operation { return order("place", 201, operation{ETag: "1", Address: "a"}) }

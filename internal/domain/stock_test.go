@@ -58,7 +58,7 @@ func TestStockReservesAndReturns(t *testing.T) {
 	require.EqualValues(t, 5, k.State().OnHand)
 }
 
-// Ensure nobody adds stock by reserving less than nothing, or takes some by returning it.
+// Ensure a negative quantity can neither be reserved, which would add stock, nor returned.
 func TestStockMovesForwardOnly(t *testing.T) {
 	t.Parallel()
 	for _, units := range []int64{-1, math.MinInt64} {

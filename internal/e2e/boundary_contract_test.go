@@ -125,8 +125,8 @@ func TestBoundaryEveryReadAnswersHead(t *testing.T) {
 	}
 }
 
-// Ensure an order that commits late appears behind one that was seen before it, and that whoever reads on from the first
-// page to where the contract says finds it.
+// Ensure an order that commits late appears behind a newer one that was already listed, and that a client which reads with
+// the overlap that the contract states finds it.
 func TestBoundaryAnOrderThatCommitsLateIsFoundByOverlap(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)

@@ -78,8 +78,8 @@ func TestBoundaryPagesOfOrdersStayStableWhileOrdersArePlaced(t *testing.T) {
 	require.Equal(t, 20, page(t, s.alice, "/v1/orders").Page.Limit)
 }
 
-// Ensure a list shows exactly what its reader may see: a customer its own orders, an admin those of its tenant, nobody
-// those of another; also where the reader brings another's cursor.
+// Ensure a list shows exactly what its reader may see: a customer its own orders, an admin those of its tenant, and
+// no reader those of another tenant, even with a cursor of another reader.
 func TestBoundaryListsShowWhatTheReaderMaySee(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)

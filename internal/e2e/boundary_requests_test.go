@@ -116,7 +116,7 @@ func TestBoundaryCancellationWithoutABody(t *testing.T) {
 	}
 }
 
-// Ensure tokens of the real mint are checked: one that has expired, one without the scope, one of nobody.
+// Ensure tokens of the real mint are checked: one that has expired, one without the scope, one without a subject.
 func TestBoundaryTokensOfTheMint(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)

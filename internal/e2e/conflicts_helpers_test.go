@@ -114,7 +114,7 @@ func (s shop) inOrder(held *testkit.Held, first, second func() testkit.Answer) (
 }
 
 // requireOneWins lets two moves meet on one version of an order in every forced schedule: either may come first, and
-// stop before it has locked the order, or between its comparison and its save. Whoever comes first wins, and what is
+// stop before it has locked the order, or between its comparison and its save. The first one wins, and what is
 // stored is the winner's.
 func requireOneWins(t *testing.T, one, other move) {
 	t.Helper()

@@ -16,7 +16,7 @@ import (
 	"example.com/orders/internal/dev/testkit"
 )
 
-// Ensure nobody learns from any answer whether an order of another customer or another tenant exists, whatever is sent
+// Ensure no answer reveals whether an order of another customer or another tenant exists, whatever is sent
 // in If-Match, If-None-Match or the body: each answer equals that for an order that does not exist.
 func TestConflictForeignOrdersAnswerLikeNoOrders(t *testing.T) {
 	t.Parallel()
@@ -51,7 +51,7 @@ func TestConflictForeignOrdersAnswerLikeNoOrders(t *testing.T) {
 	requireStatus(t, http.StatusOK, s.order(open))
 }
 
-// Ensure nobody learns from any answer whether a product of another tenant exists, nor changes it.
+// Ensure no answer reveals whether a product of another tenant exists, and no request changes it.
 func TestConflictForeignProductsAnswerLikeNoProducts(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)

@@ -59,7 +59,7 @@ func TestConflictAddressChangeAgainstAddressChange(t *testing.T) {
 	requireOneWins(t, redirect("2 Low Street"), redirect("3 Side Street"))
 }
 
-// Ensure nobody is told that a parcel will go to the new address of an order that was cancelled.
+// Ensure an address change of a cancelled order is refused.
 //
 // Standard: litespec/ext/concurrency#reject-silent-overwrites
 func TestConflictAddressChangeAgainstCancellation(t *testing.T) {

@@ -186,7 +186,7 @@ func TestConflictCancellationLooksAtItsKeyBeforeItsVersion(t *testing.T) {
 }
 
 // Ensure a save that meets another version than it had loaded writes nothing, and that the request is compared anew: a
-// writer that does not lock, which the test plays, cannot make anybody's change vanish.
+// writer that does not lock, which the test plays, cannot overwrite an accepted change.
 //
 // Standard: litespec/ext/concurrency#reject-silent-overwrites
 func TestConflictStaleSaveIsComparedAnew(t *testing.T) {

@@ -78,7 +78,7 @@ func TestConflictProductCreationAgainstProductCreation(t *testing.T) {
 		won, lost := s.inOrder(ahead,
 			func() testkit.Answer { return s.create(sku, prices[0]) },
 			func() testkit.Answer { return s.create(sku, prices[1]) })
-		// Whoever waits for a key that is rolled back races for it anew, so either may win: but one, and it is stored.
+		// Requests that wait for a key that is rolled back race for it again. Either may win, but only one does, and it is stored.
 		if won.Status != http.StatusCreated {
 			won, lost = lost, won
 		}

@@ -12,7 +12,7 @@ import (
 	"example.com/orders/internal/dev/testkit"
 )
 
-// adjusting changes a stock. It may be called by any goroutine; whoever calls it keeps the books.
+// adjusting changes a stock. It may be called by any goroutine; the caller keeps the books.
 func (s shop) adjusting(sku string, delta any) testkit.Answer {
 	return post(s.alice, "/v1/products/"+sku+"/stock-adjustments", uuid.NewString(), fmt.Sprintf(`{"delta":%v}`, delta))
 }
@@ -26,8 +26,8 @@ func (s shop) adjust(sku string, delta int64) testkit.Answer {
 	return a
 }
 
-// Ensure forty buyers of thirty lamps get thirty lamps, ten are told that there are none left, and nobody hears of a
-// version: a sale is contention to absorb.
+// Ensure forty buyers of thirty lamps get thirty lamps, ten are told that there are none left, and no buyer gets a
+// version conflict: concurrent sales wait for each other.
 //
 // Standard: litespec/ext/concurrency#limit-version-checks
 func TestConflictFortyBuyersForThirtyLamps(t *testing.T) {
@@ -58,7 +58,7 @@ func TestConflictFortyBuyersForThirtyLamps(t *testing.T) {
 	require.Equal(t, 30, s.Count(t, "idempotency_keys"), "a refused buyer's key was spent")
 }
 
-// Ensure all of twenty adjustments at once count, without anybody having to know a version.
+// Ensure twenty concurrent adjustments all count, although none states a version.
 //
 // Standard: litespec/ext/concurrency#reject-silent-overwrites
 // Standard: litespec/ext/concurrency#limit-version-checks

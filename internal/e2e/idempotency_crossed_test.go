@@ -42,8 +42,8 @@ func TestIdempotencyCrossedLinesLockInOneOrder(t *testing.T) {
 	}
 }
 
-// Ensure many crossed orders at once are all placed: nobody is told to try again, and nobody had to, for PostgreSQL saw
-// no deadlock.
+// Ensure many crossed orders at once are all placed. No caller is told to try again, and PostgreSQL saw no deadlock that a
+// hidden retry could have resolved.
 func TestIdempotencyCrossedLinesNeverDeadlock(t *testing.T) {
 	t.Parallel()
 	const rounds, each = 10, 8

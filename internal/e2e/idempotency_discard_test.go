@@ -109,7 +109,7 @@ func TestIdempotencyARefusedTargetLeavesTheKeyFree(t *testing.T) {
 	require.False(t, replayed(accepted))
 }
 
-// Ensure an error that nobody foresaw undoes everything, the claim included, at whatever statement it strikes.
+// Ensure an unexpected error undoes everything, the claim included, at whatever statement it strikes.
 //
 // Standard: litespec/ext/concurrency#discard-failed-replay-state
 // Standard: litespec/ext/concurrency#store-idempotency-state-atomically

@@ -145,7 +145,7 @@ func TestIdempotencyDuplicatesOfAnotherInstanceLeaveASingleConnectionToOthers(t 
 	requireOneWinner(t, append(testkit.Receive(answers, 50), testkit.Take(t, winner)))
 }
 
-// requireOthersServed makes reads and orders of MUG-001 at once; all must be answered as if nobody waited.
+// requireOthersServed makes reads and orders of MUG-001 at once; all must be answered as if no request waited.
 func requireOthersServed(t *testing.T, bob *testkit.Caller, order string) {
 	t.Helper()
 	reads := testkit.Together(10, func(int) int {

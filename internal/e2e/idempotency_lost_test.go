@@ -59,7 +59,7 @@ func TestIdempotencyALostAnswerIsReplayed(t *testing.T) {
 	requireStored(t, s, 1)
 }
 
-// Ensure that where the COMMIT's own reply is lost the caller is told that nobody knows, never that nothing happened,
+// Ensure that where the COMMIT's own reply is lost the caller is told that the outcome is unknown, never that nothing happened,
 // and learns by a retry that the order was placed.
 //
 // Standard: litespec/ext/concurrency#store-idempotency-state-atomically

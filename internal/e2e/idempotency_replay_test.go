@@ -149,7 +149,7 @@ func TestIdempotencyARetryIsAuthorizedAnew(t *testing.T) {
 	requireStored(t, s, 1)
 }
 
-// Ensure an order that is another's, or nobody's, neither spends a key nor replays a result.
+// Ensure an order of another customer, or one that does not exist, neither spends a key nor replays a result.
 //
 // Standard: litespec/ext/concurrency#run-idempotency-in-the-pipeline
 func TestIdempotencyAnothersOrderSpendsNoKey(t *testing.T) {

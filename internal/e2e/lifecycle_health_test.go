@@ -12,7 +12,7 @@ import (
 	"example.com/orders/internal/dev/testkit"
 )
 
-// asks returns the status of a path of a process's ops listener; 0: nobody answers.
+// asks returns the status of a path of a process's ops listener; 0: there is no answer.
 func asks(p *testkit.Running, path string) int {
 	client := http.Client{Timeout: testkit.Wait}
 	response, err := client.Get(p.Ops + path)

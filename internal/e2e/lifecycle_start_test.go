@@ -70,8 +70,8 @@ func oneLine(t *testing.T, output, variable, password string) {
 	require.NotContains(t, output, password)
 }
 
-// Ensure a start that waits in vain ends with one line that names the variable: nobody listens, the database does not
-// exist, or nobody answers.
+// Ensure a start fails with one line that names the variable when no server listens, when the database does not exist, or
+// when the server does not answer.
 func TestLifecycleStartGivesUpOnTheDatabase(t *testing.T) {
 	t.Parallel()
 	s := testkit.Start(t)

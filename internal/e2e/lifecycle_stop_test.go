@@ -60,7 +60,7 @@ func TestLifecycleStopFinishesRequests(t *testing.T) {
 func TestLifecycleStopWithoutACollector(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, "SHUTDOWN_TIMEOUT", "12s")        // three quarters are more than net/http waits for unused connections
-	collector, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts, nobody answers
+	collector, err := net.Listen("tcp", "127.0.0.1:0") // no connection is accepted
 	require.NoError(t, err)
 	t.Cleanup(func() { collector.Close() })
 	s.Env["OTEL_EXPORTER_OTLP_ENDPOINT"] = "http://" + collector.Addr().String()

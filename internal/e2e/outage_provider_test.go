@@ -87,7 +87,7 @@ func (s shop) dueNow(kind string) {
 		WHERE kind = $1 AND state IN ('retryable', 'scheduled') FOR UPDATE SKIP LOCKED)`, kind)
 }
 
-// runs is how often a job has run without an outcome: attempts that failed, and runs in which nobody was asked.
+// runs is how often a job has run without an outcome: attempts that failed, and runs in which the provider was not called.
 const runs = `(coalesce((metadata->>'snoozes')::int, 0) + coalesce(cardinality(errors), 0))`
 
 // placeMug places an order of something that there are more of than of the shop's tea.
@@ -121,7 +121,7 @@ func TestOutageOfRefundsLeavesChargesAlone(t *testing.T) {
 	s.Sandbox.ClearFaults()
 }
 
-// Ensure an order that is cancelled while a failing provider is left alone is not charged afterwards: nobody has asked.
+// Ensure an order that is cancelled while a failing provider is left alone is not charged afterwards, since the provider was never called.
 func TestOutageCancellationOfAnOrderThatNobodyAskedFor(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)

@@ -126,7 +126,7 @@ func (in *insistence) refusals() []string {
 }
 
 // Ensure a database that crashes and comes back, twice, while orders are being placed and paid, loses no accepted order
-// and no accepted delivery and doubles none, although nobody knows of some COMMITs whether they happened.
+// and no accepted delivery and doubles none, although the outcome of some COMMITs is unknown.
 func TestOutageDatabaseCrashesUnderLoad(t *testing.T) {
 	t.Parallel()
 	s, server := openShopOn(t, 1_000_000, "DB_ACQUIRE_TIMEOUT", "2s", "PROVIDER_TIMEOUT", "4s", "JOB_TIMEOUT", "8s", "JOB_RESCUE_AFTER", "10s")

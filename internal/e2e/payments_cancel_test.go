@@ -95,7 +95,7 @@ func TestPaymentSuccessAgainstCancellation(t *testing.T) {
 	})
 }
 
-// Ensure a decline and a cancellation end an order once: whoever commits second finds it cancelled, and the stock comes
+// Ensure a decline and a cancellation end an order once: the second to commit finds it cancelled, and the stock comes
 // back once. A cancellation that lost has not seen the version that the decline made.
 //
 // Standard: litespec/ext/concurrency#reject-silent-overwrites

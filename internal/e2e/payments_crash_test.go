@@ -179,7 +179,7 @@ func TestPaymentIsNotAskedForAgainAfterACrashPastTheCommit(t *testing.T) {
 	require.Len(t, s.attempts("confirm", order), 1)
 }
 
-// Ensure a job that runs again although its result is recorded asks nobody and completes. River may run any job twice.
+// Ensure a job that runs again although its result is recorded calls no provider and completes. River may run any job twice.
 func TestPaymentJobThatRunsAgainAsksNobody(t *testing.T) {
 	t.Parallel()
 	s := openShopWithoutEvents(t)

@@ -388,7 +388,7 @@ func TestAlgorithmsOffTheList(t *testing.T) {
 	}
 }
 
-// Ensure a key that the issuer has rotated in is found, that a withdrawn one proves nobody, and that unknown keys do not
+// Ensure a key that the issuer has rotated in is found, that a withdrawn one is rejected, and that unknown keys do not
 // make every request a fetch.
 func TestRotatedKeysAreFetched(t *testing.T) {
 	t.Parallel()
@@ -417,7 +417,7 @@ func TestRotatedKeysAreFetched(t *testing.T) {
 	require.ErrorIs(t, err, httpapi.ErrUnauthenticated, "withdrawn")
 }
 
-// Ensure nobody is turned away as invalid, or let in, while the issuer cannot be asked; and that known keys stay good.
+// Ensure no token is rejected as invalid, or accepted, while the issuer cannot be reached; and that known keys stay good.
 func TestIssuerThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	k := ecKey(t, "k1")

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Ensure a path that no operation has is a problem of its own, whoever asks.
+// Ensure a path that no operation has is a problem of its own, with and without a token.
 func TestUnknownRoutesAreProblems(t *testing.T) {
 	t.Parallel()
 	b := start(t)

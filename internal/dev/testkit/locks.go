@@ -23,14 +23,14 @@ func (s *Service) Begin(t TB) *Held {
 	return &Held{t: t, tx: tx}
 }
 
-// HoldStock locks the stock of a sku of tenant default: whoever orders it waits in the middle of its transaction.
+// HoldStock locks the stock of a sku of tenant default: an order of it waits in the middle of its transaction.
 func (s *Service) HoldStock(t TB, sku string) *Held {
 	t.Helper()
 	return s.Begin(t).Exec(`SELECT FROM stock WHERE tenant_id = 'default' AND sku = $1 FOR UPDATE`, sku)
 }
 
 // QueueForStock asks for the whole stock table and returns once it is granted or in the queue for it. PostgreSQL grants
-// a table's locks first come, first served, so whoever comes later waits behind it.
+// a table's locks first come, first served, so a later transaction waits behind it.
 func (s *Service) QueueForStock(t TB) *Held {
 	t.Helper()
 	h := s.Begin(t)

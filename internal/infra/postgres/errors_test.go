@@ -15,7 +15,7 @@ import (
 )
 
 // Ensure everything that says that the database is gone, slow or busy becomes "try again", and nothing else does: an error
-// of ours that was told to try again would be retried for ever and seen by nobody.
+// of ours that was told to try again would be retried for ever and never be reported.
 func TestClassify(t *testing.T) {
 	t.Parallel()
 	state := func(code string) error { return &pgconn.PgError{Code: code} }

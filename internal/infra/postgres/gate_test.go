@@ -33,7 +33,7 @@ func (g gate) users(k app.KeyScope) int {
 	return 0
 }
 
-// requireEmpty checks that the gate remembers nobody: a key that is not in use costs nothing.
+// requireEmpty checks that the gate has no entries left: a key that is not in use takes no memory.
 func requireEmpty(t *testing.T, g gate) {
 	t.Helper()
 	g.mu.Lock()
@@ -89,7 +89,7 @@ func TestGateLetsOneInAtATime(t *testing.T) {
 	requireEmpty(t, g)
 }
 
-// Ensure a key holds up nobody who wants another: no part of the scope is ignored.
+// Ensure a key does not delay requests with another key: no part of the scope is ignored.
 func TestGateKeepsScopesApart(t *testing.T) {
 	t.Parallel()
 	g := newGate()

@@ -257,7 +257,7 @@ func TestStaleSavesRunAgain(t *testing.T) {
 	}
 }
 
-// Ensure a load for a change waits for whoever has loaded before, and then sees what that one left.
+// Ensure a load for a change waits for the transaction that loaded before, and then sees its result.
 //
 // Standard: litespec/ext/concurrency#compare-expected-aggregate-versions
 func TestLoadsForAChangeLockTheRow(t *testing.T) {
@@ -287,7 +287,7 @@ func TestLoadsForAChangeLockTheRow(t *testing.T) {
 	}
 }
 
-// awaitLockWait waits until somebody in this database waits for a lock.
+// awaitLockWait waits until a session of this database waits for a lock.
 func (s saving) awaitLockWait() {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {
@@ -295,5 +295,5 @@ func (s saving) awaitLockWait() {
 		err := s.pool.QueryRow(s.t.Context(), `SELECT count(*) FROM pg_stat_activity
 			WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting)
 		return err == nil && waiting > 0
-	}, time.Minute, 10*time.Millisecond, "nobody waits for a lock")
+	}, time.Minute, 10*time.Millisecond, "no session waits for a lock")
 }
