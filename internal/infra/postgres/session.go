@@ -138,13 +138,18 @@ func counted(q *pgx.QueuedQuery, answered *int) {
 func (st statement) failed(err error) error {
 	switch state := sqlState(err); {
 	case state == divisionByZero && st.missed != nil:
-		return fmt.Errorf("%s: %w", st.name, st.missed)
+		return refusedError{fmt.Errorf("%s: %w", st.name, st.missed)}
 	case state == lockNotAvailable && st.taken != nil && waitedForARow(err):
-		return fmt.Errorf("%s: %w", st.name, st.taken)
+		return refusedError{fmt.Errorf("%s: %w", st.name, st.taken)}
 	default:
 		return fmt.Errorf("%s: %w", st.name, err)
 	}
 }
+
+// refusedError is an error that replaces PostgreSQL's: PostgreSQL has answered, so nothing of the transaction is committed.
+type refusedError struct{ error }
+
+func (e refusedError) Unwrap() error { return e.error }
 
 // all collects every row of a query with scan into list.
 func all[T any](list *[]T, scan pgx.RowToFunc[T]) func(pgx.Rows) error {

@@ -191,7 +191,8 @@ func (t *Tx) commit(ctx context.Context) error {
 
 // definite reports whether an error is a definite refusal by PostgreSQL.
 func definite(err error) bool {
-	return errors.Is(err, app.ErrStale) || errors.Is(err, errKeyBusy) || errors.Is(err, pgx.ErrTxCommitRollback)
+	_, refused := errors.AsType[refusedError](err)
+	return refused || errors.Is(err, pgx.ErrTxCommitRollback)
 }
 
 // pause waits for d, or less when ctx ends: try again, where a deadline ended it.
