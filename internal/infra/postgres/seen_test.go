@@ -101,6 +101,34 @@ func TestAsSeenLocksTheOrderFirst(t *testing.T) {
 	require.NoError(t, receive(t, ended))
 }
 
+// Ensure AsSeen compares the versions as they are after it has waited for a lock: a cancellation that holds the order when
+// the outcome of a charge arrives is seen, although the charge saves only the payment.
+//
+// Standard: litespec/ext/concurrency#reject-silent-overwrites
+func TestAsSeenComparesWhatItHasWaitedFor(t *testing.T) {
+	t.Parallel()
+	s := newSaving(t)
+	for _, a := range s.aggregates()[:2] {
+		seen, ended, runs := s.look(), make(chan error, 1), 0
+		s.in(func(ctx context.Context, tx app.Tx) error {
+			held, err := a.load(ctx, tx)
+			require.NoError(t, err)
+			go func() {
+				ended <- s.InTx(ctx, func(ctx context.Context, tx app.Tx) error {
+					runs++
+					_, _, err := tx.Orders().AsSeen(ctx, seen)
+					return err
+				})
+			}()
+			s.awaitLockWait()
+			held.change(1)
+			return held.save(ctx, tx)
+		})
+		require.NoError(t, receive(t, ended), a.name)
+		require.Equal(t, 2, runs, "%s: committed on a version that was no longer there", a.name)
+	}
+}
+
 // Ensure the time of such a transaction goes on from the database's time that was seen, and stays the same in it.
 func TestAsSeenGoesOnFromTheTimeThatWasSeen(t *testing.T) {
 	t.Parallel()
