@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"example.com/orders/internal/dev/child"
 )
@@ -22,7 +23,7 @@ func (s *Server) ensureCluster(ctx context.Context) error {
 		return fmt.Errorf("open the data directory: %w", err)
 	}
 	defer base.Close()
-	if err := syscall.Flock(int(base.Fd()), syscall.LOCK_EX); err != nil {
+	if err := lock(ctx, base); err != nil {
 		return fmt.Errorf("lock the data directory: %w", err)
 	}
 	made, err := os.ReadFile(filepath.Join(s.store.data(), "PG_VERSION"))
@@ -37,6 +38,23 @@ func (s *Server) ensureCluster(ctx context.Context) error {
 			"PostgreSQL %s, or remove the directory", s.store.base, major, s.install.dir, s.install.version, major)
 	}
 	return nil
+}
+
+// lock waits for the lock on a file until ctx ends. The file's Close releases it.
+func lock(ctx context.Context, f *os.File) error {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // makeCluster works next to the final place and renames at the end, so that a run that was cut short leaves nothing

@@ -1,6 +1,9 @@
 package postgres
 
 import (
+	"context"
+	"errors"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -84,6 +87,36 @@ func TestDataDirKeepsDataAndIsExclusive(t *testing.T) {
 	}
 	if n := query[int](t, start(t, Options{DataDir: dir}), "select n from kept"); n != 42 {
 		t.Errorf("n is %d, want 42", n)
+	}
+}
+
+// Ensure a start that waits for another process to make the cluster ends with its context.
+func TestWaitForTheClusterEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	store, err := openStorage("", io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.close()
+	other, err := os.Open(store.base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := lock(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- (&Server{store: store}).ensureCluster(ctx) }()
+	cancel()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v, want the context's", err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("it still waits for the lock")
 	}
 }
 
