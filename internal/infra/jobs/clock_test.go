@@ -46,8 +46,8 @@ func TestPausesAreTheDatabasesTime(t *testing.T) {
 				pause := value[float64](t, pool, paused, id)
 				require.Greater(t, pause, (c.least - tolerance).Seconds())
 				require.Less(t, pause, (c.most + tolerance).Seconds())
-				require.True(t, value[bool](t, pool, `SELECT coalesce(finalized_at, now()) BETWEEN created_at AND now()
-					AND coalesce((errors[1]->>'at')::timestamptz, now()) BETWEEN created_at - interval '1s' AND now()
+				require.True(t, value[bool](t, pool, `SELECT coalesce(finalized_at, now()) BETWEEN created_at - interval '20s' AND now()
+					AND coalesce((errors[1]->>'at')::timestamptz, now()) BETWEEN created_at - interval '20s' AND now()
 					FROM river_job WHERE id = $1`, id))
 			})
 		}
